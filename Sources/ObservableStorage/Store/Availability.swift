@@ -19,12 +19,13 @@ final class AvailabilityState: Sendable {
         state.withLock { $0.availability }
     }
 
-    /// Whether the storage was read or written at least once, so that the stored entries are known.
+    /// Whether the storage was read or written at least once.
     var isOpened: Bool {
         state.withLock { $0.isOpened }
     }
 
-    func noteOpened() {
+    /// Records that the storage was read or written.
+    func markOpened() {
         state.withLock { $0.isOpened = true }
     }
 
@@ -66,10 +67,11 @@ extension ObservableStore {
     public nonisolated var availability: StorageAvailability {
         availabilityState.value
     }
+
     /// The names of the entries with edits that are in memory only, and are still to be written.
     ///
-    /// Empty soon after an edit, unless ``availability`` tells that the storage cannot be used: the edits wait for it then. They include
-    /// those that are being written at that moment.
+    /// Empty soon after an edit, unless the edits wait for a storage that cannot be used, see ``availability``. Edits that are being written
+    /// at that moment are included.
     public nonisolated var unwrittenKeys: Set<String> {
         cache.update { Set($0.entries.pending.keys) }
     }

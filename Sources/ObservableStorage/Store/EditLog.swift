@@ -1,13 +1,13 @@
 import PropertyListCoding
 
-/// The log of a store's pending edits, as part of the state that the store's lock protects: the file, and the edits that have no room in it.
+/// The log of a store's pending edits, protected by the store's lock: a file, and the edits that wait for one with room.
 struct EditLog: Sendable {
-    /// What a call that made edits has to do for the log.
+    /// What the call that made edits has to do outside the lock.
     enum Demand: Sendable, Comparable {
         case none
-        /// Make a larger file, which others may do later.
+        /// Make a larger file, on another thread.
         case later
-        /// Make a file before it returns.
+        /// Make a file before the call returns.
         case now
     }
 
@@ -20,18 +20,18 @@ struct EditLog: Sendable {
     private(set) var file: EditLogFile?
     /// The reason why edits are not logged.
     private(set) var refusal: StorageError?
-    // Edits for which a file, or a larger one, has to be made. Calls that made one of them have not returned.
+    // Edits that wait for a new file; the calls that made them have not returned.
     private var waiting: [LoggedEdit] = []
-    // The last revision of each commit since the one that was stored last: any of them may be in the list.
+    // The last revision of each commit that was attempted since one succeeded: the list may have the edits of any of them.
     private var attempts: [UInt64] = []
-    // Whether the file was not found beside the list at the last commit: another process may have removed it, or turned a link.
+    // Whether the file was missing beside the list at the last commit: another process has removed it, or changed a link on the path.
     private var isMisplaced = false
-    // Whether a larger file is wanted, although the present one has room.
+    // Whether a larger file is to be made before the present one is full.
     private var growth = Growth.none
-    // The edits of the file that a larger one has to have. Nothing is added to the file while others wait.
+    // The edits to copy into a larger file. The present one does not change while edits wait.
     private var compaction: [LoggedEdit]?
     private var demand = Demand.none
-    // Whether it makes sense to try again after a failure.
+    // Whether another attempt may succeed after a failure.
     private var isPossible: Bool
 
     /// - Parameters:
@@ -54,7 +54,7 @@ struct EditLog: Sendable {
         append([LoggedEdit(key: key, over: over, value: value, sequence: sequence)])
     }
 
-    /// Logs edits that count together.
+    /// Logs edits that are replayed together or not at all.
     ///
     /// - Parameter isAwaited: whether the call that made them waits until they are in a file.
     @inline(never)
@@ -68,7 +68,7 @@ struct EditLog: Sendable {
         if isBehind { demand = max(demand, isAwaited ? .now : .later) }
     }
 
-    /// What has to be done because of the edits since the last call.
+    /// What the edits since the last call require.
     @inline(__always)
     mutating func takeDemand() -> Demand {
         if demand == .none { return .none }
@@ -83,9 +83,9 @@ struct EditLog: Sendable {
         if isOn, attempts.last != revision { attempts.append(revision) }
     }
 
-    /// Records that edits up to a revision are in the list. They do not count any longer.
+    /// Records that the list has the edits up to a revision, so that they are not replayed.
     ///
-    /// - Parameter removed: the file, if another process has removed or moved it.
+    /// - Parameter removed: the file of the log, if another process has removed or moved it.
     mutating func markCommitted(upTo revision: UInt64, in list: ResolvedPath, _ identity: FileIdentity?, removed: EditLogFile?) {
         attempts.removeAll { $0 <= revision }
         compaction = nil
@@ -95,24 +95,24 @@ struct EditLog: Sendable {
         if growth == .failed { growth = .none }
     }
 
-    /// Tries again to log edits, after a failure that may have passed. Called when nothing is pending.
+    /// Logs edits again after a temporary failure. Called when no edits are pending.
     mutating func allowAgain() {
         if isPossible, !isOn { (refusal, isOn) = (nil, true) }
     }
 
     // MARK: Files
 
-    /// Whether edits are not logged before another file is made.
+    /// Whether a new file is needed before more edits are logged.
     @inline(__always)
     var isBehind: Bool {
         !waiting.isEmpty || isMisplaced
     }
 
-    /// The size of the halves of a file that has to be made; nil if none has to. Everything that is not stored yet has room in one half.
+    /// The size of the halves of the file to make, of which one holds all edits that are not stored yet; nil if no file is needed.
     mutating func neededHalfSize() -> Int? {
         guard isOn, isBehind || growth == .wanted else { return nil }
         let waitingSize = waiting.reduce(0) { $0 + $1.recordSize }
-        // Small files grow quickly: making one takes as long as many edits, and while they are full, setters wait.
+        // Small files grow quickly: setters wait while a full file is replaced, which takes as long as many edits.
         let factor = waiting.isEmpty && growth != .wanted ? 1 : EditLogFormat.growth
         let grown = max(EditLogFormat.smallestHalf, min((file?.halfSize ?? 0) * factor, EditLogFormat.largestGrownHalf))
         if (file?.uncommittedSize ?? 0) + waitingSize <= grown { return grown }
@@ -122,9 +122,9 @@ struct EditLog: Sendable {
         return (size + EditLogFormat.Header.size - 1) / EditLogFormat.Header.size * EditLogFormat.Header.size
     }
 
-    /// Adds everything that is not stored yet to a new file, and continues with it.
+    /// Copies all edits that are not stored yet into a new file, which replaces the present one.
     ///
-    /// - Returns: the previous file, to be removed outside the lock; or the new one, if it is too small or not needed any longer.
+    /// - Returns: the file to remove outside the lock: the previous one, or the new one if it is too small or no longer needed.
     mutating func install(_ new: EditLogFile) -> EditLogFile? {
         guard isOn, isBehind || growth == .wanted else { return new }
         if let deep = waiting.first(where: { $0.size == nil }) {
@@ -148,7 +148,7 @@ struct EditLog: Sendable {
         return file
     }
 
-    /// The edits in the file that a file that is too small for all of them has to have.
+    /// The edits of the present file without superseded ones, for a new file that is too small for all.
     private mutating func compacted() -> [LoggedEdit] {
         if let compaction { return compaction }
         let edits = (file?.edits ?? []).compacted(keeping: attempts)
@@ -156,7 +156,7 @@ struct EditLog: Sendable {
         return edits
     }
 
-    /// Records that a file cannot be made, without which edits are not logged, unless the present one has room.
+    /// Records that a file cannot be made. Edits are not logged any more, unless the present file has room.
     mutating func refuse(_ refusal: EditLogRefusal) {
         if growth == .wanted { growth = .failed }
         guard isBehind else { return }
@@ -165,15 +165,15 @@ struct EditLog: Sendable {
         (waiting, isMisplaced, compaction) = ([], false, nil)
     }
 
-    /// Moves the file out, to be removed outside the lock, because it may not be used any longer. Edits are not logged from now on.
+    /// Stops logging because the file may not be used any longer; returns it, to be removed outside the lock.
     mutating func abandon(because error: StorageError) -> EditLogFile? {
         (refusal, isOn, isPossible) = (error, false, false)
         return takeFile()
     }
 
-    /// Moves the file out, to be removed outside the lock. A later edit makes another one.
+    /// Returns the file, to be removed outside the lock; the next edit makes another one.
     mutating func takeFile() -> EditLogFile? {
-        // Edits for which a file is being made were stored or discarded as well.
+        // The edits that waited were stored or discarded as well.
         (attempts, waiting, isMisplaced, growth, compaction) = ([], [], false, .none, nil)
         return file.take()
     }
@@ -185,14 +185,14 @@ struct EditLog: Sendable {
 }
 
 extension PendingEdit {
-    /// The edit as a log contains it: of the entry, or of each edited value inside it.
+    /// The records of the edit: one of the entry, or one of each edited value inside it.
     ///
     /// - Parameter edited: the paths of the values that are edited now, in addition to earlier ones; nil for all of them.
     func logged(
         _ name: String, at edited: [[String]]? = nil, over old: PropertyListValue?, _ value: PropertyListValue?, sequence: UInt64
     ) -> [LoggedEdit] {
         guard !paths.isEmpty else { return [LoggedEdit(key: name, over: old.fingerprint, value: value, sequence: sequence)] }
-        // A value inside another one that is edited is logged with that.
+        // The record of an edited value includes the values inside it.
         return Set(outermostPaths(Set(edited ?? paths)).values).compactMap { path in
             let leaf = EntryName(own: name, path: path)
             let (before, now) = (leaf.leaf(old), leaf.leaf(value))
@@ -210,7 +210,7 @@ extension LoggedEdit {
 }
 
 extension [LoggedEdit] {
-    /// The edits that count together, each array as one record.
+    /// The edits in arrays, each of which is one record.
     fileprivate var together: [[LoggedEdit]] {
         reduce(into: []) { records, edit in
             if let last = records.last?.last, !edit.isAlone, !last.isAlone, last.sequence == edit.sequence {
@@ -221,8 +221,8 @@ extension [LoggedEdit] {
         }
     }
 
-    /// The edits without those whose values can neither be stored nor be the result: for each value, the last one of each attempt to store
-    /// it, and the last of all. Edits of an entry and of values inside it keep their order.
+    /// The edits without superseded ones: of each value, the last edit of each commit that was attempted and the last of all remain. Edits
+    /// of an entry and of values inside it keep their order.
     func compacted(keeping attempts: [UInt64]) -> [LoggedEdit] {
         var kept: [LoggedEdit?] = []
         var last: [String: (isWhole: Bool, indices: [[String]: Int])] = [:]

@@ -1,8 +1,8 @@
 import Dispatch
 import FoundationSubset
 
-/// Errors without a caller to throw to. Errors reported without a subscriber are kept for the first one, and logged if there is none
-/// within a second, or by the end of the process.
+/// Errors without a caller to throw to. Without a subscriber, they are kept for the first one, and logged if there is none within a second
+/// or at the end of the process.
 final class FailureReports: Sendable {
     private static let maximumUndelivered = 16
     private static let maximumLogged = 64
@@ -12,8 +12,8 @@ final class FailureReports: Sendable {
     private static let logging = Lock(())
 
     private let publisher = ChangePublisher<StorageError>()
-    // Errors kept for the first subscriber; errors that are logged unless there is a subscriber before; and errors that are not logged
-    // again, because a repeated attempt fails for the same reason.
+    // The errors kept for the first subscriber, those that will be logged, and those that are not logged again, because repeated attempts
+    // fail for the same reason.
     private let state = Lock<(undelivered: [StorageError], unlogged: [StorageError], logged: Set<StorageError>)>(([], [], []))
     private let log: @Sendable (String) -> Void
     private let afterGrace: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
@@ -57,7 +57,7 @@ final class FailureReports: Sendable {
         state.withLock { $0.logged = Set($0.unlogged) }
     }
 
-    /// The errors from now on, after those not delivered yet.
+    /// The errors not delivered yet, and those from now on.
     var stream: AsyncStream<StorageError> {
         let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
         var deliveries = Deliveries()
@@ -75,7 +75,7 @@ final class FailureReports: Sendable {
         publisher.finish()
     }
 
-    /// Logs all errors not delivered yet, of all instances, and returns after they are logged, by any thread.
+    /// Logs the undelivered errors of all instances; returns after they are logged, by any thread.
     static func logAllUndelivered() {
         let reports = logging.withLock { _ in waiting.withLock { Array($0.values) } }
         for reports in reports { reports.logUndelivered() }

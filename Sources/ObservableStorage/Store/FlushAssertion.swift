@@ -1,6 +1,6 @@
 import Dispatch
 
-/// The system's way to let a process finish what it has begun before it is suspended, such as `ProcessInfo.performExpiringActivity`.
+/// Lets a process finish a task before the system suspends it, as `ProcessInfo.performExpiringActivity` does.
 struct ExpiringActivity: Sendable {
     /// Requests an activity, and returns at once.
     ///
@@ -9,7 +9,7 @@ struct ExpiringActivity: Sendable {
     let perform: @Sendable (_ reason: String, _ body: @escaping @Sendable (_ isExpiring: Bool) -> Void) -> Void
 }
 
-/// The course of one activity, as a value.
+/// The state machine of one activity.
 struct FlushAssertionState: Sendable {
     private enum Phase {
         case requested
@@ -18,7 +18,7 @@ struct FlushAssertionState: Sendable {
         case ended
     }
 
-    /// What a call of the activity's closure has to do.
+    /// What a call of the activity's closure does.
     enum Action: Equatable {
         /// Let the flush begin, and return after it has ended.
         case hold
@@ -54,10 +54,10 @@ struct FlushAssertionState: Sendable {
     }
 }
 
-/// Keeps the system from suspending the process while one flush is under way: one for each flush, and never for each call.
+/// Keeps the system from suspending the process during one flush.
 ///
-/// The store's queue waits until the system has decided. After the time has run out, a flush that waits for the lock gives up, and its edits
-/// stay pending; one that has the lock finishes, which takes less time than the system leaves.
+/// The store's queue waits for the decision of the system. When the time runs out, a flush that waits for the lock gives up, and its edits
+/// stay pending; a flush that has the lock finishes within the time that the system leaves.
 final class FlushAssertion: Sendable {
     private let state = Lock(FlushAssertionState())
     private let interruption: Interruption
@@ -66,7 +66,7 @@ final class FlushAssertion: Sendable {
 
     /// Requests an activity, and returns when the system has granted or refused it; ``finish()`` ends it after the flush.
     ///
-    /// - Parameter interruption: the one that covers the flush; requested while no activity is granted.
+    /// - Parameter interruption: the interruption of the flush; requested while no activity is granted.
     init(_ activity: ExpiringActivity, of name: String, _ interruption: Interruption) {
         self.interruption = interruption
         end.enter()
@@ -75,7 +75,7 @@ final class FlushAssertion: Sendable {
     }
 
     private func call(isExpiring: Bool) {
-        // The interruption changes with the state, so that one that comes after the end of the flush has no effect on the next flush.
+        // Under the lock, so that a late call does not interrupt the next flush.
         let action = state.withLock { state in
             let action = state.call(isExpiring: isExpiring)
             switch action {

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// The schedule of writing pending edits: at most one attempt is scheduled, queued or timed, and none while the store is suspended.
+/// The schedule of attempts to write pending edits: at most one is queued or timed, and none while the store is suspended.
 struct FlushSchedule: Sendable {
     private enum Queue: Sendable {
         case idle
@@ -10,13 +10,13 @@ struct FlushSchedule: Sendable {
     }
 
     private var queue = Queue.idle
-    // Whether a suspension is lifted, and will be restored unless it is ended meanwhile.
+    // Whether a suspension is lifted temporarily.
     private var isLifted = false
-    // The number distinguishes the attempt from an earlier one, which is cancelled.
+    // The number distinguishes the attempt from cancelled ones.
     private var timed: (number: UInt64, time: DispatchTime)?
     private var lastNumber: UInt64 = 0
 
-    /// Queues an attempt; returns false if one is scheduled, which will write all edits.
+    /// Queues an attempt; returns false if one is scheduled already, which will write all edits.
     mutating func enqueue() -> Bool {
         if queue != .idle || timed != nil { return false }
         queue = .queued

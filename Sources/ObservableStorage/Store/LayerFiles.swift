@@ -1,14 +1,13 @@
 import Dispatch
 import PropertyListCoding
 
-/// Read-only storages whose values stand above the stored ones (mandatory ones) or below them (defaults), each watched.
+/// Read-only storages of mandatory values, which take precedence over the stored ones, and of defaults, all watched.
 final class LayerFiles: Sendable {
     /// A storage and its values when it was last read.
     private final class Layer: Sendable {
         let backend: any BlockingStorageBackend
         let values = Lock<[String: PropertyListValue]>([:])
-        // Failed attempts to read it since it was last read, of which there is one at a time.
-        let attempts = Lock<(backoff: Backoff, isTimed: Bool)>((Backoff(), false))
+        let attempts = Lock(ReadAttempts())
 
         init(_ backend: any BlockingStorageBackend) {
             self.backend = backend
@@ -22,9 +21,6 @@ final class LayerFiles: Sendable {
             }
         }
     }
-
-    /// How many times a storage is read before its error is reported: most are being written at that moment.
-    private static let patience = 4
 
     private let mandatory: [Layer]
     private let defaults: [Layer]
@@ -51,34 +47,42 @@ final class LayerFiles: Sendable {
         }
     }
 
-    /// The values of all storages.
-    func addValues(to layers: inout ValueLayers) {
-        layers.mandatory = Self.merged(mandatory)
-        layers.defaults = Self.merged(defaults)
-    }
-
     private static func merged(_ layers: [Layer]) -> [String: PropertyListValue] {
         layers.reduce(into: [:]) { merged, layer in
             merged.merge(layer.values.withLock { $0 }) { first, _ in first }
         }
     }
 
-    /// The name of the storage in which a mandatory or a default value is.
+    /// The name of the storage that has a mandatory or a default value.
     func file(of name: String, isMandatory: Bool) -> String? {
         (isMandatory ? mandatory : defaults).first { layer in layer.values.withLock { $0[name] != nil } }?.backend.name
     }
 
-    /// Watches all storages until ``stopWatching()``, and calls a closure on the queue after the values of one have changed.
-    func watch(on queue: DispatchQueue, _ reports: FailureReports, _ onChange: @escaping @Sendable () -> Void) {
-        let made = (mandatory + defaults).map { layer in
-            layer.backend.watch(since: nil, on: queue) { event in
-                switch event {
-                case .changed, .changes, .reachable: Self.lookAgain(layer, on: queue, reports, onChange)
-                case .failed(let error): reports.report(error)
-                }
-            }
+    /// Sets the layers of a cache to the values that were read, and watches all storages until ``stopWatching()``.
+    ///
+    /// - Parameter queue: the store's queue.
+    func startWatching(on queue: DispatchQueue, for cache: EntryCache, _ reports: FailureReports) {
+        apply(to: cache)
+        let onChange = { @Sendable [weak self, weak cache] in
+            if let self, let cache { apply(to: cache) }
         }
-        tokens.exchange(made)
+        tokens.exchange(
+            (mandatory + defaults).map { layer in
+                layer.backend.watch(since: nil, on: queue) { event in
+                    switch event {
+                    case .changed, .changes, .reachable: Self.readAgain(layer, on: queue, reports, onChange)
+                    case .failed(let error): reports.report(error)
+                    }
+                }
+            })
+    }
+
+    private func apply(to cache: EntryCache) {
+        cache.deliver(
+            cache.changeLayers { layers in
+                layers.mandatory = Self.merged(mandatory)
+                layers.defaults = Self.merged(defaults)
+            })
     }
 
     func stopWatching() {
@@ -86,25 +90,20 @@ final class LayerFiles: Sendable {
     }
 
     // The last values are kept until the storage can be read.
-    private static func lookAgain(
+    private static func readAgain(
         _ layer: Layer, on queue: DispatchQueue, _ reports: FailureReports, _ onChange: @escaping @Sendable () -> Void
     ) {
         do throws(StorageError) {
             try layer.load()
-            layer.attempts.withLock { $0.backoff.succeed() }
+            layer.attempts.withLock { $0.succeeded() }
             onChange()
         } catch {
-            let (delay, failures) = layer.attempts.withLock { attempts -> (DispatchTimeInterval?, Int) in
-                if attempts.isTimed { return (nil, 0) }
-                attempts.isTimed = true
-                return (attempts.backoff.fail(), attempts.backoff.failures)
-            }
-            guard let delay else { return }
-            if failures == patience { reports.report(error) }
+            guard let (delay, isLasting) = layer.attempts.withLock({ $0.failed() }) else { return }
+            if isLasting { reports.report(error) }
             queue.asyncAfter(deadline: .now() + delay) { [weak layer] in
                 guard let layer else { return }
-                layer.attempts.withLock { $0.isTimed = false }
-                lookAgain(layer, on: queue, reports, onChange)
+                layer.attempts.withLock { $0.beginScheduled() }
+                readAgain(layer, on: queue, reports, onChange)
             }
         }
     }
@@ -149,12 +148,6 @@ extension ObservableStore {
         for name in [name.own, name.fallback] { name.map(cache.entry)?.access() }
         return cache.update { $0.layers.mandatory(name) != nil }
     }
-
-    /// Takes over the values of the layers, and notifies observers of keys whose values change with them.
-    nonisolated func noteLayersChanged() {
-        guard let layerFiles else { return }
-        cache.deliver(cache.changeLayers { layerFiles.addValues(to: &$0) })
-    }
 }
 
 extension EntryCache {
@@ -167,7 +160,7 @@ extension EntryCache {
             let names = state.layers.changedNames(since: before)
             guard !names.isEmpty else { return (deliveries, before) }
             state.revision += 1
-            // A value inherited from another entry may change with the layers, too.
+            // A value inherited from another entry may change with the layers as well.
             for entry in state.entries.touched {
                 entry.countChange()
                 if entry.isTracked { entry.postMutation(to: &deliveries) }

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// The life cycle of an application or of an extension, and what its stores have to do at each of its events.
+/// The life cycle of an application or an extension, as a state machine that decides what its stores do at each event.
 struct LifeCycle: Sendable {
     /// An event that the system notifies a process of.
     enum Event: Sendable {
@@ -10,40 +10,39 @@ struct LifeCycle: Sendable {
         case willEnterForeground
         /// The process is about to end.
         case willTerminate
-        /// Objects may be in a scene that were in none.
+        /// Objects may have got a scene.
         case sceneDidChange
         /// The device is about to be locked, after which files with complete protection cannot be used.
         case protectedDataWillBecomeUnavailable
-        /// Files can be opened that could not be before the device was unlocked.
+        /// The device was unlocked, and files can be opened again.
         case protectedDataDidBecomeAvailable
     }
 
     /// What the stores have to do.
     enum Action: Equatable, Sendable {
-        /// Write the edits of the stores whose files may not be locked while the process is suspended. From now on, these are only locked
-        /// during an activity.
+        /// Write the edits of the stores in containers of app groups, and lock their files only during an activity from now on.
         case enterBackground
-        /// Lock them at any time again, and write the edits for which the system has granted no activity.
+        /// Lock these files at any time again, and write the edits that are still pending.
         case leaveBackground
         /// Set the values that have waited for a scene.
         case settleScenes
-        /// The same, and write the edits of all stores before returning.
+        /// Do that, and write the edits of all stores before returning.
         case writeAll
-        /// Do without logs of edits that cannot be used while the device is locked, before returning.
+        /// Give up the logs of edits that cannot be used while the device is locked, before returning.
         case abandonProtectedLogs
-        /// Look at the files again.
-        case lookAgain
+        /// Read the storages again.
+        case readAgain
     }
 
     /// The notifications of applications and, from their host, of extensions, by their names in UIKit, AppKit, WatchKit and Foundation.
     ///
-    /// Not by the frameworks' constants, which would link them into every program.
+    /// The constants of the frameworks would link these into every program.
     static let notifications: [String: Event] = [
         "UIApplicationDidEnterBackgroundNotification": .didEnterBackground,
         "NSExtensionHostDidEnterBackgroundNotification": .didEnterBackground,
         "UIApplicationWillEnterForegroundNotification": .willEnterForeground,
         "NSExtensionHostWillEnterForegroundNotification": .willEnterForeground,
-        // A process of extensions may get another host, whose predecessor ended in the background.
+        // A process of extensions may get another host after the first one ended in the background.
         "NSExtensionHostDidBecomeActiveNotification": .willEnterForeground,
         "WKApplicationDidEnterBackgroundNotification": .didEnterBackground,
         "WKApplicationWillEnterForegroundNotification": .willEnterForeground,
@@ -56,7 +55,7 @@ struct LifeCycle: Sendable {
 
     private var isInBackground = false
 
-    /// Records an event; returns nil if there is nothing to do.
+    /// The action that an event requires; nil if there is none.
     mutating func handle(_ event: Event) -> Action? {
         switch event {
         case .didEnterBackground:
@@ -72,7 +71,7 @@ struct LifeCycle: Sendable {
         case .protectedDataWillBecomeUnavailable:
             return .abandonProtectedLogs
         case .protectedDataDidBecomeAvailable:
-            return .lookAgain
+            return .readAgain
         }
     }
 }
@@ -89,17 +88,17 @@ final class LifeCycleObserver: Sendable {
         (self.registry, self.activity, self.scenes) = (registry, activity, scenes)
     }
 
-    /// Records an event, and begins what it requires; at the end of the process it is done on return.
+    /// Begins the action that an event requires; at the end of the process, the action is complete on return.
     func handle(_ event: LifeCycle.Event) {
-        // Queued under the lock, in the order of the events; everything else follows.
+        // Queued under the lock, in the order of the events.
         let next: (() -> Void)? = state.withLock { state in
             switch state.handle(event) {
             case nil: return nil
             case .enterBackground: return flush(registry.setInBackground(true))
             case .leaveBackground:
                 let stores = registry.setInBackground(false)
-                enqueue { for store in stores where store.isOutsideContainer { store.receive(.reachable(true)) } }
-            case .lookAgain: enqueue { self.registry.stores.forEach { $0.receive(.changed) } }
+                enqueue { for store in stores where store.storage.isOutsideContainer { store.receive(.reachable(true)) } }
+            case .readAgain: enqueue { self.registry.stores.forEach { $0.receive(.changed) } }
             case .abandonProtectedLogs: return { self.registry.stores.forEach { $0.cache.abandonLogIfProtected() } }
             case .settleScenes: return { self.scenes.settle() }
             case .writeAll:
@@ -113,7 +112,7 @@ final class LifeCycleObserver: Sendable {
         next?()
     }
 
-    /// Returns after what the events so far require has been done.
+    /// Returns after the actions of all events so far.
     func settle() async {
         await withCheckedContinuation { continuation in
             enqueue { continuation.resume() }
@@ -125,10 +124,10 @@ final class LifeCycleObserver: Sendable {
         DispatchQueue.main.async { [queue] in queue.async(execute: work) }
     }
 
-    /// Queues that those of the stores are written whose files may not be locked while the process is suspended.
+    /// Queues flushes of the stores in containers of app groups.
     ///
-    /// - Returns: requests the activity in which that begins.
-    private func flush(_ stores: [ObservableStore]) -> () -> Void {
+    /// - Returns: a closure that requests an activity for them.
+    private func flush(_ stores: [Synchronizer]) -> () -> Void {
         let end = DispatchGroup()
         let hasEnded = Lock(false)
         let leave = { @Sendable in
@@ -144,7 +143,7 @@ final class LifeCycleObserver: Sendable {
             work.enter()
             Task {
                 await withTaskGroup(of: Void.self) { flushes in
-                    for store in stores where store.isOutsideContainer { flushes.addTask { await store.flushReporting() } }
+                    for store in stores where store.storage.isOutsideContainer { flushes.addTask { await store.flushReporting() } }
                 }
                 work.leave()
             }
@@ -153,7 +152,7 @@ final class LifeCycleObserver: Sendable {
         }
         return { [activity] in
             activity?.perform("writing the settings") { isExpiring in
-                // Each flush has an activity of its own as well, which makes it give up: this one does not wait for that.
+                // Each flush has an activity of its own, which makes it give up.
                 if isExpiring { leave() }
                 end.wait()
             }
@@ -161,10 +160,10 @@ final class LifeCycleObserver: Sendable {
     }
 }
 
-extension ObservableStore {
-    /// Flushes; a failure has been reported, and its edits are tried again.
+extension Synchronizer {
+    /// Flushes; a failure was reported, and is tried again.
     fileprivate func flushReporting() async {
-        do { try await flush() } catch {}
+        do { try await flush(to: .storage) } catch {}
     }
 }
 

@@ -58,7 +58,7 @@ extension ObservableStore {
     package nonisolated func replace(_ replacements: [Replacement]) throws(StorageError) -> [(String, PropertyListValue?)] {
         if replacements.isEmpty { return [] }
         var missed: [(String, PropertyListValue?)] = []
-        try tell { (state) throws(StorageError) in
+        try synchronizer.change(retaining: self) { (state) throws(StorageError) in
             var (edits, condition) = (EntryEdits(), EntryEdits())
             for replacement in replacements {
                 let present = state.entries[replacement.name]
@@ -78,7 +78,7 @@ extension ObservableStore {
     /// Sets entries that describe others.
     package nonisolated func note(_ edits: EntryEdits) throws(StorageError) {
         if edits.isEmpty { return }
-        try tell { (state) throws(StorageError) in try state.edit(edits) }
+        try synchronizer.change(retaining: self) { (state) throws(StorageError) in try state.edit(edits) }
     }
 
     /// A key as a mirror knows it.

@@ -36,7 +36,7 @@ extension ObservableStore {
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         prepareObservation(of: key)
-        return cache.observe(key, initial: initial, onDecode: notesDecoded(key), observer)
+        return cache.observe(key, initial: initial, onDecode: decodingRecorder(of: key), observer)
     }
 
     /// Does what an observation of a key requires and may run user code.
@@ -46,8 +46,8 @@ extension ObservableStore {
         if key.isReadWithoutUserCode { _ = key.defaultValue }
     }
 
-    /// Records whether the values of a key's changes could be decoded.
-    nonisolated func notesDecoded<Value>(_ key: StorageKey<Value>) -> KeyObservers<Value>.OnDecode {
+    /// A closure that records whether the values of a key's changes could be decoded.
+    nonisolated func decodingRecorder<Value>(of key: StorageKey<Value>) -> KeyObservers<Value>.OnDecode {
         { [weak cache, reports] change, failure, good in
             cache?.recordDecoding(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
         }

@@ -1,6 +1,56 @@
 import PropertyListCoding
 
 extension ObservableStore {
+    /// All entries at one revision.
+    public nonisolated var snapshot: StoreSnapshot {
+        StoreSnapshot(of: cache, reports)
+    }
+
+    /// Edits several keys in memory, as one revision, without waiting for the disk.
+    ///
+    /// Observers and snapshots have all edits of the closure or none, and they are written together. The closure runs again if a value that
+    /// it has read was changed meanwhile; only the last run takes effect. A value that cannot be stored is reported in ``failures``, and
+    /// nothing changes; ``StoreTransaction/set(_:for:)`` throws the error instead. See ``update(_:)`` for values that depend on those of
+    /// other processes.
+    ///
+    /// - Parameters:
+    ///   - token: the writer's own subscription, which does not receive these changes.
+    ///   - body: reads and sets keys.
+    /// - Returns: the result of the closure.
+    /// - Throws: the error of the closure, and nothing changes.
+    @discardableResult
+    public nonisolated func edit<Result, Failure: Error>(
+        muting token: ObservationToken? = nil, _ body: (inout StoreTransaction) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        while true {
+            let (found, layers, _) = cache.snapshot()
+            var transaction = StoreTransaction(
+                entries: StorageEntries(found.values), layers: layers, backend: backend, cache: cache, reports: reports)
+            let result = try body(&transaction)
+            do throws(StorageError) {
+                let edits = try transaction.finish()
+                if try edit(edits, from: found, of: transaction, muting: token) { return result }
+            } catch {
+                reports.report(error)
+                return result
+            }
+        }
+    }
+
+    /// Makes the edits of a transaction; returns false if an entry that it has read was changed since, or a scope was discarded.
+    private nonisolated func edit(
+        _ edits: EntryEdits, from found: EntryValues, of transaction: StoreTransaction, muting token: ObservationToken?
+    ) throws(StorageError) -> Bool {
+        var isDone = false
+        try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
+            guard state.isCurrent(transaction.namesRead, in: found), !transaction.scopes.contains(where: state.discardedScopes.contains)
+            else { return [] }
+            isDone = true
+            return try state.edit(edits, at: transaction.editedPaths)
+        }
+        return isDone
+    }
+
     /// Runs a transaction: reads the stored entries, applies the closure to them and writes them, with no edit of another process in
     /// between.
     ///
@@ -22,178 +72,166 @@ extension ObservableStore {
     ) async throws -> Result {
         if TransactionContext.isOpen(of: self) { throw StorageError.nestedUpdate }
         let result = Lock<Result?>(nil)
-        let deliveries = try await transact(origin) { transaction in
+        let deliveries = try await synchronizer.transact(origin) { transaction in
             let value = try TransactionContext.during(self) { try Interruption.withoutAny { try body(&transaction) } }
             result.exchange(value)
         }
         // Not delivered on the store's queue, which listeners must not block.
         cache.deliver(deliveries)
         await deliveries.wait()
-        guard let result = result.withLock({ $0 }) else { throw Self.notRun(by: backend) }
+        guard let result = result.withLock({ $0 }) else { throw StorageError.editNotRun(by: backend) }
         return result
     }
 
-    private static func notRun(by backend: any StorageBackend) -> StorageError {
-        .unwritable(file: backend.name, reason: "the backend did not run the edit")
-    }
-
-    private func transact(_ origin: ChangeOrigin, _ body: Body) async throws -> Deliveries {
-        // On the actor: closing the store waits for what has got its turn before.
-        if let refusal = cache.update({ $0.refusal }) { throw refusal }
+    /// Stores an entry that is visible to all processes while this one runs, and is removed when it ends.
+    ///
+    /// ```swift
+    /// let presence = try await store.presence("workers/7", hostName)
+    /// ```
+    ///
+    /// Every store on the storage reads and observes it like other entries; this store, too, receives it as a change by another process. A
+    /// process that was suspended, or could not reach the storage, for longer than the time to live stores its entry again afterwards. If
+    /// another process has stored one under the name meanwhile, that one is kept, and the error is reported in ``failures``.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the entry, which replaces a stored one, such as that of a previous process.
+    ///   - value: the value of the entry.
+    ///   - timeToLive: how long the entry may outlive the process, or its connection: 10 seconds by default. A storage may round it up.
+    /// - Returns: the presence, after the entry is stored. The entry is removed when it ends or is released.
+    /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage does not remove entries by itself, as a file, or
+    ///   cannot be written; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
+    ///   ``StorageError/mandatory(key:)``;
+    ///   ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/tooLarge(key:reason:)``; ``StorageError/closed``.
+    public nonisolated func presence(
+        _ name: String, _ value: some Storable, timeToLive: Duration = .seconds(10)
+    ) async throws -> Presence {
+        let key = StorageKey(name, default: value)
+        let refusal = cache.update { state in
+            state.refusal ?? state.layers.mandatory(key.entryName).map { _ in StorageError.mandatory(key: name) }
+        }
+        if let refusal { throw refusal }
+        guard let backend = backend as? any PresenceBackend else {
+            throw StorageError.unwritable(file: backend.name, reason: "the storage does not remove entries when a process ends")
+        }
+        guard let stored = try key.stored(value, as: { stored throws(StorageError) in try backend.accepted(stored, for: name) }) else {
+            throw StorageError.unencodable(key: name, reason: "nil is no value of a presence")
+        }
         do {
-            return try await commit(origin) { transaction in
-                do {
-                    try body(&transaction)
-                } catch {
-                    throw TransactionFailure(error: error)
-                }
-            }
-        } catch let failure as TransactionFailure {
-            throw failure.error
+            return try await backend.presence(name, stored, timeToLive: timeToLive)
         } catch {
             throw StorageError.writing(backend.name, error).with(.rolledBack)
         }
     }
+}
 
-    /// The error that a user's transaction has thrown, as opposed to one of the storage.
-    private struct TransactionFailure: Error {
-        let error: any Error
-    }
-
-    typealias Body = @Sendable (inout StoreTransaction) throws -> Void
-
-    /// Applies the pending edits and a transaction to the latest entries, and stores the result.
-    ///
-    /// A pending edit that the backend rejects is reverted, so that it does not prevent others from being stored.
-    ///
-    /// - Returns: the deliveries for observers.
-    func commit(_ origin: ChangeOrigin, _ body: Body) async throws -> Deliveries {
-        try await inTurn {
-            guard backend.limits.applyToCommits else { return try await commitNow(origin, body) }
-            // The edits made before leave no room for the transaction. Those that are made meanwhile follow it.
-            let last = cache.update { $0.revision }
-            while cache.update({ $0.entries.isPending(upTo: last) }) { cache.deliver(try await commitNow()) }
-            return try await commitNow(origin, includingEdits: false, body)
-        }
-    }
-
-    /// Writes the edits that are pending when it is called, in as many commits as the limits of the storage require.
-    ///
-    /// - Parameter isBehind: whether nobody waits until they are durable.
-    func commitEdits(isBehind: Bool = false) async throws(StorageError) {
-        let last = cache.update { $0.revision }
-        do {
-            while cache.update({ $0.entries.isPending(upTo: last) }) {
-                let deliveries = try await inTurn {
-                    // Another commit may have written them meanwhile.
-                    guard cache.update({ $0.entries.isPending(upTo: last) }) else { return Deliveries() }
-                    return try await commitNow(isBehind: isBehind)
-                }
-                cache.deliver(deliveries)
-            }
-            if !isBehind { try await makeDurable() }
-        } catch {
-            throw StorageError.writing(backend.name, error)
-        }
-    }
-
-    /// - Parameter origin: the origin of a transaction's changes; nil without one.
-    private func commitNow(
-        _ origin: ChangeOrigin? = nil, includingEdits: Bool = true, isBehind: Bool = false, _ body: Body = { _ in }
-    ) async throws -> Deliveries {
-        if isSuspended { throw StorageError.suspended(file: backend.name) }
-        let assertion = activity.map { FlushAssertion($0, of: backend.name, interruption) }
-        defer { assertion?.finish() }
+extension ObservableStore {
+    /// Changes a key's value atomically with respect to other threads; see ``StoredValue/modify(_:)``.
+    nonisolated func modify<Value, Result>(_ key: StorageKey<Value>, _ body: (inout Value) throws -> Result) throws -> Result {
         while true {
-            let (pending, revision) = cache.update { $0.beginCommit() }
-            let edits = includingEdits ? try backend.limits.batch(of: pending) : [:]
-            let commit = PendingCommit(edits, upTo: revision, of: cache, after: unknownEdits, isBehind: isBehind)
-            let lastRun = Lock<PendingCommit.Run?>(nil)
-            do {
-                let stored = try await store(commit, origin, body) { lastRun.exchange($0) }
-                guard let run = lastRun.withLock({ $0 }), run.transaction != nil else { throw Self.notRun(by: backend) }
-                return finish(commit, run, storedAs: stored, origin ?? .local)
-            } catch let error as StorageError {
-                let run = lastRun.withLock { $0 }
-                if case .outcomeUnknown = error, let run, let identity = commit.options.identity {
-                    unknownEdits.insert(run.effective, of: identity)
-                }
-                guard let run, takeBack(commit, run, because: error) else { throw error }
+            let (found, failure, _, entry) = readValue(of: key)
+            if let failure { throw failure }
+            var value = found
+            let result = try body(&value)
+            let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+            if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
+            let isDone = try edit(of: key.definition.entryName.own, origin: .local, at: key.editedPaths) { (state) throws(StorageError) in
+                guard state.entry(key.definition.entryName) == entry else { return nil }
+                if stored != nil { try state.requireSettable(key.definition) }
+                return try key.edits(storing: stored) { state.entries[$0] }
             }
+            if isDone { return result }
         }
     }
 
-    /// Stores a commit, with the edits of a transaction.
+    /// Stores a key's value under its present name and in its present type, as setting the key does, with the origin
+    /// ``ChangeOrigin/migration``; does nothing if it is, or if none is stored.
     ///
-    /// - Parameter note: called with what each run has found and made.
-    private func store(
-        _ commit: PendingCommit, _ origin: ChangeOrigin?, _ body: Body, _ note: @Sendable (PendingCommit.Run) -> Void
-    ) async throws -> StorageEntries {
-        let layers = cache.update { $0.layers }
-        let (cache, reports, backend) = (self.cache, self.reports, self.backend)
-        defer { storedTransaction.exchange(([:], .local)) }
-        return try await interruption.cover {
-            try await backend.commit(commit.options) { entries in
-                var run = commit.begin(on: entries)
-                // Also if one of its edits cannot be stored, or the transaction fails.
-                defer { note(run) }
-                do throws(StorageError) {
-                    try run.apply(to: &entries)
-                } catch {
-                    // The error concerns a pending edit, and not the transaction.
-                    run.transaction = [:]
-                    throw error
-                }
-                guard let origin else { return run.transaction = [:] }
-                var transaction = StoreTransaction(
-                    entries: entries.unedited, layers: layers, backend: backend, cache: cache, reports: reports)
-                // Also for an error, which may be due to what is no longer so.
-                defer { entries.readKeys = transaction.namesRead.map { $0.union(run.effective.namesRead(in: entries)) } }
-                try body(&transaction)
-                let edits = try transaction.finish()
-                try backend.limits.requireFitting(edits)
-                let paths = transaction.editedPaths
-                for (key, value) in edits { entries.set(value, for: key, at: paths[key] ?? []) }
-                (run.transaction, run.scopes) = (edits, transaction.scopes)
-                storedTransaction.exchange((edits, origin))
+    /// Reading does not require this. Afterwards, earlier versions of the program do not find the value any more. A value that another
+    /// process stores meanwhile is not overwritten.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if what is stored can neither be read nor converted, and is
+    ///   kept; other errors as ``set(_:for:muting:)``.
+    public nonisolated func migrateValue<Value>(of key: StorageKey<Value>) throws(StorageError) {
+        let name = key.definition.entryName
+        try edit(derivedFrom: key, origin: .migration) { (stored, entry, version) throws(StorageError) in
+            let location = name.location(stored)
+            let isOwn = location.own == name.own
+            guard let found = location.leaf(stored(location.own)) else { return nil }
+            if key.isPresentShape(found, in: isOwn ? entry : nil, at: version) {
+                return isOwn ? nil : try key.edits(storing: found, over: stored)
+            }
+            let present = try key.stored(try key.decoded(found)) { value throws(StorageError) in
+                try backend.accepted(value, for: key.name)
+            }
+            return try key.edits(storing: present ?? found, over: stored)
+        }
+    }
+
+    /// Stores the default of a key, if the key requires that of reading.
+    nonisolated func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
+        // If the storage could not be opened, the stored values are unknown.
+        guard key.definition.storesDefault, availabilityState.isOpened else { return }
+        if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
+        do throws(StorageError) {
+            try edit(derivedFrom: key, origin: .local) { stored, entry, version in
+                cache.storable(key.editsOfDefault(in: entry, at: version, stored), in: backend, reports)
+            }
+        } catch {
+            // The store is closed. Reading returns the default nevertheless.
+        }
+    }
+
+    /// Makes edits that depend on the stored values of a key; they are discarded if another process changes these before the edits are
+    /// written.
+    ///
+    /// - Parameter makeEdits: receives the value of each name, and the key's own entry and its version; returns nil for no edits.
+    private nonisolated func edit<Value>(
+        derivedFrom key: StorageKey<Value>, origin: ChangeOrigin,
+        _ makeEdits: ((String) -> PropertyListValue?, Entry, UInt64) throws(StorageError) -> EntryEdits?
+    ) throws(StorageError) {
+        let name = key.definition.entryName
+        while true {
+            let (stored, entry, version) = cache.update { state in
+                let entry = state.entries.ensureEntry(name.own)
+                let names = [name.own] + name.earlier
+                return (names.reduce(into: EntryEdits()) { $0.updateValue(state.entries[$1], forKey: $1) }, entry, entry.version)
+            }
+            guard let edits = try makeEdits({ stored[$0] ?? nil }, entry, version) else { return }
+            let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
+                try edit(of: name.own, origin: origin, condition: stored) { state in state.isCurrent(stored) ? edits : nil }
+            }
+            if isDone { return }
+        }
+    }
+
+    /// Makes edits that depend on the present entries; does nothing and returns false if `makeEdits` returns nil.
+    private nonisolated func edit(
+        of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], at paths: EditedPaths = [:],
+        _ makeEdits: (EntryCacheState) throws(StorageError) -> EntryEdits?
+    ) throws(StorageError) -> Bool {
+        var isDone = false
+        try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+            guard let edits = try makeEdits(state) else { return [] }
+            isDone = true
+            return try state.edit(edits, of: principal, origin: origin, condition: condition, at: paths)
+        }
+        return isDone
+    }
+}
+
+extension EntryCache {
+    /// The edits that reading makes, with the values as they will be stored; nil if one cannot be stored, which is reported once.
+    func storable(_ edits: EntryEdits?, in backend: any StorageBackend, _ reports: FailureReports) -> EntryEdits? {
+        guard var storable = edits else { return nil }
+        for case (let name, let value?) in storable {
+            do throws(StorageError) {
+                if update({ $0.isRefused(value, of: name) }) { return nil }
+                storable[name] = .some(try backend.accepted(value, for: name))
+            } catch {
+                if update({ $0.recordRefusal(value, of: name) }) { reports.report(error) }
+                return nil
             }
         }
-    }
-
-    /// Takes over what a commit has stored.
-    private func finish(
-        _ commit: PendingCommit, _ run: PendingCommit.Run, storedAs stored: StorageEntries, _ origin: ChangeOrigin
-    ) -> Deliveries {
-        unknownEdits.remove(commit.edits, of: commit.options.unknown)
-        flushBackoff.succeed()
-        loadBackoff.succeed()
-        let effect = commit.effect(of: run, storedAs: stored, over: base)
-        base = effect.latest
-        let change = cache.change { state in
-            // Under the lock, as in `adopt(_:)`.
-            availabilityState.noteOpened()
-            state.storageRevision = effect.latest.revision
-            state.markWritten(commit.edits, as: effect.own)
-            return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
-                + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)
-        }
-        noteAvailable()
-        noteCheckpointNeeded(isOwn: true)
-        if change.needsFlush { scheduleFlush() }
-        return change.deliveries
-    }
-
-    /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false
-    /// if the error does not concern a pending edit.
-    private func takeBack(_ commit: PendingCommit, _ run: PendingCommit.Run, because error: StorageError) -> Bool {
-        guard case .unencodable(let key, _, _) = error, let transaction = run.transaction, transaction[key] == nil,
-            let rejected = commit.edits.group(of: key)
-        else { return false }
-        // Differences that were reported meanwhile may be newer than what the commit has found.
-        let stored = run.found.isOlder(than: base) ? base : run.found
-        tell { $0.takeBack(rejected, for: stored) }
-        refusal = refusal ?? error
-        reports.report(error)
-        return true
+        return storable
     }
 }

@@ -9,7 +9,7 @@ extension ObservableStore: KeyValueAccess {
     ///
     /// A value that cannot be encoded changes nothing, and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
-        // Inlined into its callers, which know the type of the key's reading.
+        // Inlined, so that the type of the reading is known to the optimizer.
         @inlinable get {
             guard let reading = currentReading(of: key) else { return currentValue(of: key) }
             return reading.value()
@@ -17,7 +17,7 @@ extension ObservableStore: KeyValueAccess {
         // A setter that is not inlined consumes the key, as would the get and set that `+=` calls without `_modify`. In an endless loop at
         // the top level of a program, Swift 6.3 never finishes optimizing a call that consumes a constant (Tests/UserPrograms).
         @inlinable set { assign(newValue, to: key) }
-        // Distinguishes a modification from an assignment, which a getter and a setter alone would not.
+        // With a getter and a setter alone, a modification could not be distinguished from an assignment.
         _modify {
             let (found, failure, isReported) = valueToModify(of: key)
             var value = found
@@ -76,7 +76,7 @@ extension ObservableStore: KeyValueAccess {
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public nonisolated func value<Value>(for key: StorageKey<Value>) throws(StorageError) -> Value {
-        // Another attempt may succeed: a codec may need something that was not there before.
+        // A failure is tried again: the codec may depend on something that was missing.
         if let reading = currentReading(of: key), reading.failure == nil { return reading.value() }
         let (value, failure, _, _) = readValue(of: key)
         if let failure { throw failure }
@@ -94,18 +94,18 @@ extension ObservableStore: KeyValueAccess {
         let definition = key.definition
         let name = definition.entryName
         let found = cache.read(name, as: definition.type)
-        if let superseded = found.superseded { noteSuperseded(superseded, of: key) }
+        if let superseded = found.superseded { reportSuperseded(superseded, of: key) }
         let (value, failure, good) = key.value(
             of: found.entry, { stored throws(StorageError) in try found.decoded(stored, for: key) }, orLastOf: { cache.earlier(name) })
-        let isNoted = failure == nil && !found.isUnconfirmed
+        let isKnown = failure == nil && !found.isUnconfirmed
         let isReported =
-            isNoted ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
-        // A default that could not be stored is tried again.
+            isKnown ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
+        // Not cached if the default could not be stored, so that the next read tries again.
         if found.entry.stored != nil || !definition.storesDefault { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
     }
 
-    private nonisolated func noteSuperseded<Value>(_ superseded: (name: String, value: PropertyListValue), of key: StorageKey<Value>) {
+    private nonisolated func reportSuperseded<Value>(_ superseded: (name: String, value: PropertyListValue), of key: StorageKey<Value>) {
         let known = cache.reportedSuperseded.take { $0.updateValue(superseded.value, forKey: superseded.name) }
         if known != superseded.value { reports.report(.superseded(key: key.name, earlierName: superseded.name)) }
     }
@@ -142,7 +142,8 @@ extension ObservableStore: KeyValueAccess {
         let definition = key.definition
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
         var deliveries: Deliveries?
-        if try cache.edit(definition, stored, muting: token?.subscriptionID ?? 0, &deliveries) { scheduleFlush() }
+        let needsFlush = try cache.edit(definition, stored, muting: token?.subscriptionID ?? 0, &deliveries)
+        if needsFlush { synchronizer.scheduleFlush(retaining: self) }
         // After the flush is scheduled, because a listener may be slow.
         if let deliveries { cache.deliver(deliveries) }
     }
@@ -151,7 +152,7 @@ extension ObservableStore: KeyValueAccess {
         _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
     ) throws(StorageError) {
         let definition = key.definition
-        try edit(muting: token) { (state) throws(StorageError) in
+        try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
             if stored != nil { try state.requireSettable(definition) }
             if definition.editsValueInside, let changes = try state.edit(stored, at: definition.entryName) { return changes }
             let edits = try key.edits(storing: stored) { state.entries[$0] }
@@ -167,7 +168,9 @@ extension ObservableStore: KeyValueAccess {
     /// Removes the entries whose names begin with the components, as one revision.
     nonisolated func reset(under prefix: KeyPrefix) {
         reporting { () throws(StorageError) in
-            try edit { (state) throws(StorageError) in try state.edit(state.removals(where: prefix.contains)) }
+            try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+                try state.edit(state.removals(where: prefix.contains))
+            }
         }
     }
 
@@ -175,7 +178,7 @@ extension ObservableStore: KeyValueAccess {
     /// ``EntryCacheState/discard(_:_:)``.
     nonisolated func discard(_ known: KeyPrefix? = nil, _ scope: (String) -> KeyPrefix?) {
         reporting { () throws(StorageError) in
-            try edit { (state) throws(StorageError) in try state.discard(known, scope) }
+            try synchronizer.change(retaining: self) { (state) throws(StorageError) in try state.discard(known, scope) }
         }
     }
 
@@ -229,11 +232,5 @@ extension ObservableStore: KeyValueAccess {
         } catch {
             reports.report(error)
         }
-    }
-
-    private nonisolated func edit(
-        muting token: ObservationToken? = nil, _ body: (inout EntryCacheState) throws(StorageError) -> [EntryChange]
-    ) throws(StorageError) {
-        follow(try cache.change(muting: token?.subscriptionID ?? 0, body))
     }
 }

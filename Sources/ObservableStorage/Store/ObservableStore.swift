@@ -15,44 +15,17 @@ public import FoundationSubset
 /// ```
 public actor ObservableStore {
     nonisolated let cache: EntryCache
-    nonisolated let executor: DispatchQueueExecutor
+    nonisolated let backend: any StorageBackend
+    nonisolated let synchronizer: Synchronizer
     nonisolated let reports = FailureReports()
     nonisolated let availabilityState: AvailabilityState
-    nonisolated let backend: any StorageBackend
-    /// The backend, if it keeps a log or a journal.
-    nonisolated let journaling: (any JournalingBackend)?
     nonisolated let layerFiles: LayerFiles?
-    /// Ends the store's calls of the backend that would lock its file while the store is suspended.
-    nonisolated let interruption = Interruption()
-    /// What lets the process finish a flush before it is suspended; nil if it needs nothing for that.
-    nonisolated let activity: ExpiringActivity?
-    /// The entries of the backend when they were last read or written.
-    var base: StorageEntries
-    var flushBackoff = Backoff()
-    var loadBackoff = Backoff()
-    var checkpointBackoff = Backoff()
-    var replayBackoff = Backoff()
-    var checkpoints = CheckpointSchedule()
-    /// Whether another read, after a failed or incomplete one, is already scheduled.
-    var isLookTimed = false
-    /// Whether the storage has to be read again after the present operation of it.
-    var isLookPending = false
-    /// The operations of the storage: one at a time.
-    nonisolated let turns = Turns()
-    nonisolated let unknownEdits = UnknownEdits()
-    /// The edits of the transaction that is being stored, whose own events may arrive before its answer.
-    nonisolated let storedTransaction = Lock<(edits: EntryEdits, origin: ChangeOrigin)>(([:], .local))
-    /// How many calls of `close` have not returned.
-    var closings = 0
-    /// An error of an edit that the backend rejected, not thrown by any call yet.
-    var refusal: StorageError?
     // The keys of groups in this store, by the type of the group.
     nonisolated let tables = Lock<[ObjectIdentifier: any AnyObject & Sendable]>([:])
-    private nonisolated let watch = Lock<ObservationToken?>(nil)
 
     /// The store's serial dispatch queue.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        executor.asUnownedSerialExecutor()
+        synchronizer.unownedExecutor
     }
 
     /// Opens a store on a backend and watches it; see ``open(_:defaults:mandatory:)`` for backends that do not block.
@@ -126,34 +99,13 @@ public actor ObservableStore {
         backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles? = nil, availability: StorageAvailability = .available,
         activity: ExpiringActivity? = .system
     ) {
+        let storage = SerializedBackend(backend, activity: activity)
         self.backend = backend
-        let journaling = backend as? any JournalingBackend
-        self.journaling = journaling
-        self.activity = journaling?.isOutsideContainer == true ? activity : nil
-        layerFiles = layers
+        cache = storage.makeCache(of: entries)
         availabilityState = AvailabilityState(availability)
-        base = entries
-        executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
-        let logging = journaling.flatMap { $0.hasLog ? $0 : nil }
-        cache = EntryCache(
-            entries: entries.values, executor: executor, log: EditLog(isOn: logging != nil, refusal: logging?.logObjection),
-            makeLog: { [interruption] halfSize throws(EditLogRefusal) in
-                guard let logging else { throw EditLogRefusal(error: .closed, isPermanent: true) }
-                if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: backend.name)) }
-                return try logging.makeLog(halfSize: halfSize)
-            })
-        cache.update { ($0.storageRevision, $0.limits) = (entries.revision, backend.limits) }
-        if backend.isReadOnly { cache.update { $0.readOnlyFile = backend.name } }
-        StoreRegistry.all.add(self)
-        LifeCycleObserver.start()
-        if let backend = backend as? any NameObservingBackend {
-            let names = UsedNames(queue: executor.queue) { backend.addUsed($0) }
-            cache.update { $0.entries.usedNames = names }
-        }
-        let token = backend.watch(since: entries.revision, on: executor.queue) { [weak self] event in self?.receive(event) }
-        watch.withLock { $0 = token }
-        noteLayersChanged()
-        layers?.watch(on: executor.queue, reports) { [weak self] in self?.noteLayersChanged() }
+        synchronizer = Synchronizer(cache, with: storage, entries: entries, reports, availabilityState)
+        layerFiles = layers
+        layers?.startWatching(on: executor.queue, for: cache, reports)
     }
 
     /// Opens the property list at a URL and watches it; a missing file is an empty store, and is created by the first write.
@@ -199,47 +151,11 @@ public actor ObservableStore {
         cache.update { $0.storageRevision }
     }
 
-    /// Whether the store's file is where the system does not let suspended processes lock it, such as in the container of an app group.
-    nonisolated var isOutsideContainer: Bool { journaling?.isOutsideContainer ?? false }
+    /// The executor of the store and of its synchronizer.
+    nonisolated var executor: DispatchQueueExecutor { synchronizer.storage.executor }
 
-    /// The write that the store makes at the end of the process.
-    nonisolated var lastWrite: LastWrite {
-        LastWrite(
-            cache: cache, backend: backend, journaling: journaling, reports: reports, unknownEdits: unknownEdits, executor: executor,
-            turns: turns)
-    }
-
-    deinit {
-        stopWatching()
-        if cache.update({ $0.entries.hasPending }) || journaling?.needsCheckpoint == true {
-            // There is no later attempt: edits that this one cannot write are lost.
-            StoreRegistry.all.write(lastWrite, during: activity) { [lastWrite, availabilityState] in
-                lastWrite.cache.leaveLog()
-                Self.finish(lastWrite.cache, lastWrite.reports, availabilityState)
-            }
-        } else {
-            cache.endLog()
-            finishObservations()
-        }
-        // Removed last: the process may exit meanwhile on another thread, and waits for the stores in the registry only.
-        StoreRegistry.all.remove(ObjectIdentifier(self))
-    }
-
-    nonisolated func stopWatching() {
-        let token = watch.withLock { $0.take() }
-        token?.cancel()
-        layerFiles?.stopWatching()
-    }
-
-    nonisolated func finishObservations() {
-        Self.finish(cache, reports, availabilityState)
-    }
-
-    private static func finish(_ cache: EntryCache, _ reports: FailureReports, _ availability: AvailabilityState) {
-        cache.finish()
-        reports.finish()
-        availability.finish()
-    }
+    /// The backend, if it keeps a log or a journal.
+    nonisolated var journaling: (any JournalingBackend)? { synchronizer.storage.journaling }
 }
 
 extension ObservableStore {
@@ -263,5 +179,56 @@ extension ObservableStore {
         self.init(
             backend: PropertyListFile(suiteName: suiteName, configuration: configuration),
             layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory))
+    }
+}
+
+/// What a flush writes.
+public enum FlushDestination: Sendable, Hashable {
+    /// The journal, if the storage has one: the edits survive a power failure, and other stores of this library see them.
+    case journal
+    /// The storage itself, such as the property list, for every program to read.
+    case storage
+}
+
+extension ObservableStore {
+    /// Writes everything that is still in memory only, and returns when it is on disk.
+    ///
+    /// With a journal, the property list then has every edit, for other programs to read; to the journal alone is faster, and as durable. A
+    /// storage that could not be opened is opened first.
+    ///
+    /// - Parameter destination: what is written.
+    /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:underlying:)``
+    ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
+    ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``.
+    public func flush(to destination: FlushDestination = .storage) async throws(StorageError) {
+        try await synchronizer.flush(to: destination)
+    }
+
+    /// Writes the pending edits, ends every stream, and stops watching. Later edits are rejected.
+    ///
+    /// - Parameter discardsEdits: whether the store is closed even if the edits cannot be written. They are lost then, which is reported
+    ///   in ``failures``.
+    /// - Throws: ``StorageError`` if the edits cannot be written; the store then stays open, and nothing is lost.
+    ///   ``StorageError/suspended(file:edits:)`` if the system does not let the process finish, for a file of an app group.
+    public func close(discardingEdits discardsEdits: Bool = false) async throws(StorageError) {
+        try await synchronizer.close(discardingEdits: discardsEdits)
+        layerFiles?.stopWatching()
+    }
+
+    /// Errors without a caller to throw to: failed background writes, property setters, a file that stays malformed, a fallback to polling.
+    ///
+    /// A new stream for each call, until the store is closed or released. It begins with the errors not delivered yet. An error without a
+    /// subscriber within a second, or by the end of the process, is logged once: to standard error, and to the system log on Apple's
+    /// systems.
+    public nonisolated var failures: AsyncStream<StorageError> {
+        reports.stream
+    }
+
+    /// How long a normal exit of the process may wait for edits that are not on disk yet; 2 seconds by default.
+    ///
+    /// Edits that cannot be written in that time are lost, which is logged. Applies to all stores of the process.
+    public static var exitTimeout: Duration {
+        get { StoreRegistry.exitTimeout.withLock { $0 } }
+        set { StoreRegistry.exitTimeout.withLock { $0 = newValue } }
     }
 }

@@ -11,7 +11,7 @@ struct PendingCommit: Sendable {
     /// - Parameters:
     ///   - revision: the revision up to which the edits were made.
     ///   - unknownEdits: the edits of earlier commits, which may have been stored.
-    ///   - isBehind: whether nobody waits until the edits are durable.
+    ///   - isBehind: whether no caller waits until the edits are durable.
     init(
         _ edits: [String: PendingEdit], upTo revision: UInt64, of cache: EntryCache, after unknownEdits: UnknownEdits,
         isBehind: Bool = false
@@ -37,7 +37,7 @@ struct PendingCommit: Sendable {
         return run
     }
 
-    /// A run of the commit: a backend may make several, on newer entries each time, of which the last one counts.
+    /// One run of the commit: a backend may make several, each on newer entries, and the last one takes effect.
     struct Run: Sendable {
         /// The entries before the edits.
         let found: StorageEntries
@@ -63,26 +63,26 @@ struct PendingCommit: Sendable {
 }
 
 extension PendingCommit {
-    /// What a commit means to those who know earlier entries.
+    /// The effect of a commit on the entries in memory.
     struct Effect: Sendable {
-        /// The entries that are known from now on.
+        /// The entries of the storage from now on.
         let latest: StorageEntries
-        /// The changes by others that the commit has found, or that were stored together with it.
+        /// The changes by others that the commit found, or that were stored together with it.
         fileprivate(set) var external: EntryEdits = [:]
-        /// The own edits whose values are stored differently, as XML truncates dates to whole seconds.
+        /// The own edits whose stored values differ, as XML truncates dates to whole seconds.
         fileprivate(set) var rounded: EntryEdits = [:]
-        /// What the edits of the transaction have become.
+        /// The stored values of the transaction's edits.
         fileprivate(set) var transaction: EntryEdits = [:]
-        /// What the pending edits have become, except those that were given up because of their conditions.
+        /// The stored values of the pending edits, except those whose conditions did not hold.
         fileprivate(set) var own: EntryEdits = [:]
     }
 
-    /// What the commit means after it was stored.
+    /// The effect of the stored commit.
     ///
     /// - Parameters:
     ///   - run: the run that was stored.
     ///   - stored: the entries after it.
-    ///   - known: the entries of which the observers know; they may be newer, if differences were reported meanwhile.
+    ///   - known: the entries that observers were notified of; they may be newer than the commit.
     func effect(of run: Run, storedAs stored: StorageEntries, over known: StorageEntries) -> Effect {
         let isOutdated = stored.isOlder(than: known)
         let latest = isOutdated ? known : stored

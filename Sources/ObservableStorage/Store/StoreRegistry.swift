@@ -9,14 +9,14 @@ final class StoreRegistry: Sendable {
 
     private static let hasEnded = Atomic(false)
 
-    // With weak references to the stores: one that is being deinitialized has edits to write, and cannot be retained any more.
-    private typealias Member = (lastWrite: LastWrite, store: WeakReference<ObservableStore>)
+    // A store that is being deinitialized cannot be retained any more, and may still have edits to write.
+    private typealias Member = (lastWrite: LastWrite, store: WeakReference<Synchronizer>)
 
     private struct State {
         var members: [ObjectIdentifier: Member] = [:]
-        /// Whether the stores are suspended, including ones that are opened later.
+        /// Whether the stores are suspended, including those that are opened later.
         var isSuspended = false
-        /// Whether the process is in the background, where its stores outside of its container lock files only during an activity.
+        /// Whether the process is in the background, where stores in containers of app groups lock their files only during an activity.
         var isInBackground = false
         /// The deadline of all writes at the end of the process; nil before it has begun.
         var deadline: DispatchTime?
@@ -27,7 +27,7 @@ final class StoreRegistry: Sendable {
     private let state = Lock(State())
     /// The last writes of released stores.
     private let lastWrites = DispatchGroup()
-    // Dispatch does not survive a fork: the child has none of the queues' threads, and its pending edits are those of the parent.
+    // A forked child has none of the threads of Dispatch, and its pending edits are those of the parent.
     private let process = getpid()
 
     /// The stores of the process; first use registers their last writes with `atexit`.
@@ -47,11 +47,11 @@ final class StoreRegistry: Sendable {
     }
 
     /// Adds a store that was opened, and suspends it if the others are.
-    func add(_ store: ObservableStore) {
+    func add(_ store: Synchronizer) {
         let member = (store.lastWrite, WeakReference(store))
         state.withLock { state in
             state.members[ObjectIdentifier(store)] = member
-            // Under the lock, so that stores that are resumed at this moment include it.
+            // Under the lock, so that it is resumed with the others.
             if state.isSuspended { store.beginSuspension() }
             if state.isInBackground { store.setInBackground(true) }
         }
@@ -62,43 +62,39 @@ final class StoreRegistry: Sendable {
     }
 
     /// The open stores.
-    var stores: [ObservableStore] {
+    var stores: [Synchronizer] {
         // Moved out of the lock: releasing the last reference to a store runs its deinit.
         state.take { $0.members.values.compactMap(\.store.object) }
     }
 
     /// Records that the stores are suspended, and returns those that are open.
-    func suspend() -> [ObservableStore] {
+    func suspend() -> [Synchronizer] {
         state.withLock { $0.isSuspended = true }
         return stores
     }
 
     /// Records that the stores are resumed, and returns those that are open.
-    func resume() -> [ObservableStore] {
+    func resume() -> [Synchronizer] {
         state.withLock { $0.isSuspended = false }
         return stores
     }
 
     /// Records whether the process is in the background, and returns the open stores, to be released outside of a lock.
-    func setInBackground(_ isInBackground: Bool) -> [ObservableStore] {
+    func setInBackground(_ isInBackground: Bool) -> [Synchronizer] {
         state.take { state in
             state.isInBackground = isInBackground
             let stores = state.members.values.compactMap(\.store.object)
-            // Under the lock, so that they agree with those that are opened at this moment.
+            // Under the lock, as in `add(_:)`.
             for store in stores { store.setInBackground(isInBackground) }
             return stores
         }
     }
 
-    /// Makes the last write of a released store; the end of the process waits for it.
-    ///
-    /// - Parameters:
-    ///   - activity: the one to make it in, if the system grants it.
-    ///   - completion: called afterwards.
-    func write(_ lastWrite: LastWrite, during activity: ExpiringActivity?, _ completion: @escaping @Sendable () -> Void) {
+    /// Makes the last write of a released store, and calls a closure afterwards; the end of the process waits for it.
+    func write(_ lastWrite: LastWrite, _ completion: @escaping @Sendable () -> Void) {
         lastWrite.start(in: lastWrites) {
             // Written even if the activity is refused: otherwise the edits would be lost.
-            activity.map { FlushAssertion($0, of: lastWrite.backend.name, Interruption()) }
+            lastWrite.storage.activity.map { FlushAssertion($0, of: lastWrite.storage.name, Interruption()) }
         } completion: {
             $0?.finish()
             completion()
@@ -133,7 +129,7 @@ final class StoreRegistry: Sendable {
             return state.lastWrites
         }
         Self.hasEnded.store(true, ordering: .releasing)
-        // An edit that a handler of `atexit` makes now has to be written, also by a store that was suspended.
+        // Edits that other handlers of `atexit` make now are written, also by stores that were suspended.
         for store in stores { store.cache.update { _ = $0.flushes.resume() } }
         writeAtEnd(stores)
         FailureReports.logAllUndelivered()

@@ -8,7 +8,7 @@ public struct StoreSnapshot: Sendable {
     private let layers: ValueLayers
     private let cache: EntryCache
     private let reports: FailureReports
-    /// Why the present values of a group are not valid together, if the group has those of this snapshot instead.
+    /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
     private(set) var groupFailure: StorageError?
 
     init(_ stored: EntryValues, _ layers: ValueLayers, of cache: EntryCache, _ reports: FailureReports) {
@@ -93,7 +93,7 @@ extension EntryCache {
         return (values, layers, changes)
     }
 
-    /// Decodes a stored value; one that the store also has in memory is decoded once for both.
+    /// Decodes a stored value; the result is cached if it is the present one of the store.
     func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
         guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
         let found = read(key.definition.entryName, as: nil)

@@ -11,9 +11,9 @@ public struct StoreTransaction: KeyValueAccess {
         var failure: StorageError?
         /// The scopes in which values were set.
         var scopes: Set<KeyScope> = []
-        /// The names of the entries that were read; nil after all were.
+        /// The names of the entries that were read; nil if all were.
         private(set) var namesRead: Set<String>? = []
-        /// The paths of edits inside the dictionary of an entry; none for edits of a whole entry.
+        /// The paths of the edited values inside an entry; empty for an edit of the whole entry.
         private(set) var paths: EditedPaths = [:]
 
         init(_ latest: StorageEntries) {
@@ -41,7 +41,7 @@ public struct StoreTransaction: KeyValueAccess {
             for (name, value) in edits {
                 let isWhole = self.paths[name]?.isEmpty == true
                 self.paths[name] = isWhole ? [] : paths[name].map { (self.paths[name] ?? []) + $0 } ?? []
-                // What changes nothing depends on what is stored.
+                // An edit to the present value depends on it.
                 if latest[name] == value { namesRead?.insert(name) }
                 latest[name] = value
             }
@@ -148,7 +148,7 @@ public struct StoreTransaction: KeyValueAccess {
         return layers.entry(key.definition.entryName) { contents[$0] }
     }
 
-    // As when reading from a store, but as a part of the transaction.
+    // As in a store, but as a part of the transaction.
     private func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
@@ -172,7 +172,7 @@ public struct StoreTransaction: KeyValueAccess {
         return contents.edits
     }
 
-    /// The paths of the edits that concern one value in the dictionary of an entry.
+    /// The paths of the edited values, for entries of which not all is edited.
     var editedPaths: EditedPaths { contents.paths.filter { !$0.value.isEmpty } }
 
     /// The scopes in which the transaction has set values.
@@ -182,7 +182,7 @@ public struct StoreTransaction: KeyValueAccess {
     var namesRead: Set<String>? { contents.namesRead }
 }
 
-/// Identifies the tasks that run or were started inside a transaction, for as long as it is open.
+/// Marks the tasks that run inside a transaction, or were started there, while it is open.
 final class TransactionContext: Sendable {
     @TaskLocal private static var current: TransactionContext?
 

@@ -1,17 +1,16 @@
-/// Objects that are used on the main actor only, as those of UIKit and AppKit are, so that notifications may look for their scenes there.
+/// Objects that are used on the main actor only, as those of UIKit and AppKit, so that a notification can look for their scenes there.
 protocol MainActorObject: AnyObject {}
 
-/// The properties whose values wait for a scene, and are set there as soon as a notification tells that there may be one: no access to them
-/// need follow.
+/// The properties with values that are set in a scene as soon as a notification shows that their object may have one.
 final class WaitingScenes: Sendable {
-    /// An attempt to set the value of a property in the scene of its object; returns whether it still waits.
+    /// Sets the value of a property if its object has a scene; returns whether it still waits.
     ///
     /// Sendable because it is only called on the main actor, to which the object belongs.
     private struct Attempt: @unchecked Sendable {
         let make: () -> Bool
     }
 
-    /// Those of the process.
+    /// The properties of the process.
     static let all = WaitingScenes()
 
     // By the property.
@@ -25,7 +24,7 @@ final class WaitingScenes: Sendable {
         attempts.take { $0.updateValue(attempt, forKey: ObjectIdentifier(property)) }
     }
 
-    /// Removes a property that ends.
+    /// Removes a property.
     func remove(_ property: AnyObject) {
         attempts.take { $0.removeValue(forKey: ObjectIdentifier(property)) }
     }

@@ -98,19 +98,19 @@ extension FileWatcherSession {
         case .none: break
         case .wake(let instant):
             queue.asyncAfter(deadline: .after(Debouncer.Instant.now.duration(to: instant))) { [weak self] in self?.woke() }
-        case .report: report()
+        case .process: report()
         }
     }
 
     private func woke() {
         let action = state.withLock { $0.debouncer.woke(at: .now) }
-        if action == .report, state.withLock({ $0.isUpdateDue }) { _ = update(after: .replaced) }
+        if action == .process, state.withLock({ $0.isUpdateDue }) { _ = update(after: .replaced) }
         perform(action)
     }
 
     private func report() {
         let (notices, isUpdateDue) = state.withLock { state in
-            state.debouncer.reported()
+            state.debouncer.processed()
             defer { state.notices = [] }
             return (state.notices, state.isUpdateDue)
         }

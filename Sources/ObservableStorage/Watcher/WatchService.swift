@@ -102,6 +102,25 @@ struct PathEvents: OptionSet, Sendable, Hashable {
     }
 }
 
+extension Debouncer {
+    // Events that are reported immediately, because no writer has the current file open.
+    private static let immediate: PathEvents = [.closed, .replaced, .removed, .rerouted, .registered]
+
+    /// Records events of a path, after adding the watches that they require.
+    ///
+    /// - Parameters:
+    ///   - target: the state of the file at the path.
+    ///   - mayDelay: whether a writer may delay a report that is due already.
+    mutating func changed(_ events: PathEvents, target: TargetState, mayDelay: Bool = true, at now: Instant) -> Action {
+        let news = target == .unchanged ? events.subtracting(PathEvents.reregistering) : events
+        if !news.isDisjoint(with: Self.immediate) || (news.contains(.created) && target == .ready) {
+            processed()
+            return .process
+        }
+        return news.isEmpty || !mayDelay ? .none : modified(at: now)
+    }
+}
+
 /// The reason why a path cannot be watched.
 struct WatchError: Error, Sendable, Hashable {
     let reason: String

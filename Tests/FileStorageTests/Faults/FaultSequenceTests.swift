@@ -88,7 +88,7 @@ struct FaultSequenceTests {
         let new = overlaid(overlaid(disk, pending), edits)
         let before = store.entries
         do {
-            _ = try await store.commit(.local, body)
+            _ = try await store.synchronizer.transact(.local, body)
             #expect(try file.stored() == new)
             #expect(store.entries == new)
             (disk, pending) = (new, [:])

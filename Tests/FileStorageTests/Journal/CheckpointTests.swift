@@ -1,5 +1,7 @@
+import Dispatch
 import Foundation
 import PropertyListCoding
+import Synchronization
 import TestSupport
 import Testing
 
@@ -13,46 +15,51 @@ struct CheckpointTests {
         fixture = try JournalFixture(["a": 1])
     }
 
-    private let options = JournalOptions(.full(quiet: .nanoseconds(50), atMost: .nanoseconds(120))) ?? JournalOptions()
     private let key = StorageKey("a", default: 0)
     // So long that no test waits for it.
     private let never = JournalMode.full(quiet: .seconds(3600), atMost: .seconds(3600))
 
     // MARK: When
 
+    private func at(_ nanoseconds: Int64) -> Debouncer.Instant { Self.start + .nanoseconds(nanoseconds) }
+    private static let start = Debouncer.Instant.now
+
     @Test("A checkpoint is due after a quiet time, which later edits begin anew, and at the latest some time after the first")
     func schedule() {
-        var schedule = CheckpointSchedule()
-        func note(_ time: UInt64) -> UInt64? { schedule.note(at: time, options) }
-        #expect(note(1_000) == 1_050)
-        #expect(note(1_040) == nil)
-        #expect(schedule.reached(1_050) == .wait(until: 1_090))
-        #expect(note(1_080) == nil)
-        #expect(schedule.reached(1_090) == .wait(until: 1_120))
-        #expect(note(1_110) == nil)
-        #expect(schedule.reached(1_120) == .checkpoint)
-        #expect(schedule.reached(1_130) == nil)
-        #expect(note(2_000) == 2_050)
-        #expect(schedule.reached(2_050) == .checkpoint)
+        var schedule = Debouncer(quiet: .nanoseconds(50), limit: .nanoseconds(120))
+        #expect(schedule.modified(at: at(1_000)) == .wake(at: at(1_050)))
+        #expect(schedule.modified(at: at(1_040)) == .none)
+        #expect(schedule.woke(at: at(1_050)) == .wake(at: at(1_090)))
+        #expect(schedule.modified(at: at(1_080)) == .none)
+        #expect(schedule.woke(at: at(1_090)) == .wake(at: at(1_120)))
+        #expect(schedule.modified(at: at(1_110)) == .none)
+        #expect(schedule.woke(at: at(1_120)) == .process)
+        #expect(schedule.woke(at: at(1_130)) == .none)
+        #expect(schedule.modified(at: at(2_000)) == .wake(at: at(2_050)))
+        #expect(schedule.woke(at: at(2_050)) == .process)
     }
 
     @Test("Edits of others wait longer, until there is one of this store")
     func others() {
-        var schedule = CheckpointSchedule()
-        #expect(schedule.note(at: 0, options, times: 10) == 500)
-        #expect(schedule.note(at: 100, options) == 120)
-        #expect(schedule.reached(120) == .checkpoint)
-        #expect(schedule.reached(500) == nil)
+        var schedule = Debouncer(quiet: .nanoseconds(50), limit: .nanoseconds(120))
+        #expect(schedule.modified(at: at(0), factor: 10) == .wake(at: at(500)))
+        #expect(schedule.modified(at: at(100)) == .wake(at: at(120)))
+        #expect(schedule.woke(at: at(120)) == .process)
+        #expect(schedule.woke(at: at(500)) == .none)
     }
 
     @Test("A time without an end is never due")
     func endless() throws {
-        var schedule = CheckpointSchedule()
         let never = try #require(JournalOptions(.full(quiet: .seconds(Int64.max), atMost: .seconds(Int64.max))))
-        let noted = schedule.note(at: 5, never)
-        let time = try #require(noted)
-        #expect(time > 1 << 61)
-        #expect(schedule.reached(1 << 60) == .wait(until: time))
+        var schedule = SynchronizationSchedule(never)
+        guard case .wake(let time) = schedule.didJournal(isOwn: false, at: at(5)) else {
+            Issue.record("nothing is due")
+            return
+        }
+        #expect(time > at(1 << 61))
+        #expect(schedule.checkpointWoke(at: at(1 << 60)) == .wake(at: time))
+        // The duration until then fits.
+        #expect(DispatchTime.after(at(5).duration(to: time)) > .now())
     }
 
     // MARK: Stores
@@ -78,6 +85,42 @@ struct CheckpointTests {
         try await store.flush()
         #expect(try fixture.stored() == ["a": 2])
         try await store.close()
+    }
+
+    @Test("The list and the journal of an open store are read and synchronized on its queue only, whatever causes that")
+    func queue() async throws {
+        let isOpen = Atomic(false)
+        let (onQueue, elsewhere) = (Recorder<String>(), Recorder<String>())
+        @Sendable func record(_ call: String) {
+            if isOpen.load(ordering: .relaxed) { (DispatchQueueExecutor.isAnyCurrent ? onQueue : elsewhere).record(call) }
+        }
+        var calls = FileSystemCalls.live
+        calls.readBytes = { descriptor, buffer throws(SystemError) in
+            record("read")
+            return try FileSystemCalls.live.readBytes(descriptor, buffer)
+        }
+        for path in [\FileSystemCalls.synchronize, \.synchronizeData] {
+            let synchronize = calls[keyPath: path]
+            calls[keyPath: path] = { descriptor throws(SystemError) in
+                record("synchronize")
+                try synchronize(descriptor)
+            }
+        }
+        let store = try ObservableStore(backend: fixture.backend(never, calls: calls))
+        let values = store.values(of: key)
+        isOpen.store(true, ordering: .relaxed)
+        store[key] = 2
+        try await store.flush(to: .journal)
+        let revision = try #require(store.storageRevision)
+        try await store.update { $0[key] = 3 }
+        _ = try await store.changes(since: revision)
+        try await store.flush()
+        try fixture.write(["a": 4])
+        for await value in values where value == 4 { break }
+        store[key] = 5
+        try await store.close()
+        #expect(elsewhere.elements == [])
+        #expect(Set(onQueue.elements) == ["read", "synchronize"])
     }
 
     @Test("A transaction is in the journal when it returns, and its revision is that of the storage")

@@ -118,7 +118,7 @@ struct ProtectedLogTests {
         for store in stores {
             try store.set(1, for: key)
             try await store.flush()
-            registry.add(store)
+            registry.add(store.synchronizer)
         }
         let logs = fixture.folder.path(".a.edits")
         for name in try FileManager.default.contentsOfDirectory(atPath: logs) { classes[logs + "/" + name] = 1 }

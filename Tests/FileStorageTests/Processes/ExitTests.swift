@@ -96,9 +96,7 @@ struct ExitTests {
         var store: ObservableStore? = try ObservableStore(backend: backend)
         backend.fail(failure)
         // Its next scheduled attempt is half a minute away.
-        await store?.isolated { store in
-            for _ in 0..<11 { _ = store.flushBackoff.fail() }
-        }
+        await store?.synchronizer.failWrites(11)
         let failures = try #require(store?.failures)
         store?[Keys.count] = 5
         var heard = failures.makeAsyncIterator()
@@ -134,5 +132,12 @@ struct ExitTests {
         backend.fail(nil)
         try await store.flush()
         #expect(try await backend.storage.load().values.isEmpty)
+    }
+}
+
+extension Synchronizer {
+    /// Records failures, which delay the next attempt.
+    fileprivate func failWrites(_ count: Int) {
+        for _ in 0..<count { _ = schedule.writes.fail() }
     }
 }

@@ -15,7 +15,7 @@ struct FileWatcherValueTests {
     @Test("One write is checked after the quiet time") func oneWrite() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
-        #expect(debouncer.woke(at: at(50)) == .report)
+        #expect(debouncer.woke(at: at(50)) == .process)
         #expect(debouncer.woke(at: at(60)) == .none)
     }
 
@@ -25,7 +25,7 @@ struct FileWatcherValueTests {
         #expect(debouncer.modified(at: at(20)) == .none)
         #expect(debouncer.modified(at: at(40)) == .none)
         #expect(debouncer.woke(at: at(50)) == .wake(at: at(90)))
-        #expect(debouncer.woke(at: at(90)) == .report)
+        #expect(debouncer.woke(at: at(90)) == .process)
     }
 
     @Test("Continuous writing is checked when the limit is reached, repeatedly") func limit() {
@@ -37,7 +37,7 @@ struct FileWatcherValueTests {
                 wake = nil
                 switch debouncer.woke(at: at(time)) {
                 case .wake(let next): wake = next
-                case .report: looks.append(time)
+                case .process: looks.append(time)
                 case .none: Issue.record("a timer for nothing")
                 }
             }
@@ -52,27 +52,27 @@ struct FileWatcherValueTests {
     @Test("A check for another reason cancels that of the timer") func reported() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         _ = debouncer.modified(at: at(0))
-        debouncer.reported()
+        debouncer.processed()
         #expect(debouncer.woke(at: at(50)) == .none)
     }
 
     @Test("A write after such a check waits for its own quiet time, with the old timer") func wroteAfterLook() {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         _ = debouncer.modified(at: at(0))
-        debouncer.reported()
+        debouncer.processed()
         #expect(debouncer.modified(at: at(30)) == .none)
         #expect(debouncer.woke(at: at(50)) == .wake(at: at(80)))
-        #expect(debouncer.woke(at: at(80)) == .report)
+        #expect(debouncer.woke(at: at(80)) == .process)
     }
 
     static let actions: [(PathEvents, TargetState, Debouncer.Action)] = [
-        (.registered, .unchanged, .report), (.modified, .ready, .wake(at: due)), (.closed, .ready, .report),
-        ([.modified, .closed], .ready, .report),
-        (.created, .ready, .report), (.created, .empty, .wake(at: due)), ([.created, .closed], .empty, .report),
-        (.replaced, .ready, .report), (.replaced, .unchanged, .report), (.removed, .ready, .report), (.removed, .unchanged, .none),
-        (.ended, .ready, .wake(at: due)), ([.replaced, .created], .empty, .report), ([.replaced, .rerouted], .ready, .report),
-        (.rerouted, .empty, .report), (.rerouted, .unchanged, .none), ([.rerouted, .modified], .unchanged, .wake(at: due)),
-        ([.rerouted, .closed], .unchanged, .report), ([], .ready, .none),
+        (.registered, .unchanged, .process), (.modified, .ready, .wake(at: due)), (.closed, .ready, .process),
+        ([.modified, .closed], .ready, .process),
+        (.created, .ready, .process), (.created, .empty, .wake(at: due)), ([.created, .closed], .empty, .process),
+        (.replaced, .ready, .process), (.replaced, .unchanged, .process), (.removed, .ready, .process), (.removed, .unchanged, .none),
+        (.ended, .ready, .wake(at: due)), ([.replaced, .created], .empty, .process), ([.replaced, .rerouted], .ready, .process),
+        (.rerouted, .empty, .process), (.rerouted, .unchanged, .none), ([.rerouted, .modified], .unchanged, .wake(at: due)),
+        ([.rerouted, .closed], .unchanged, .process), ([], .ready, .none),
     ]
 
     static let start = ContinuousClock.now
@@ -88,8 +88,8 @@ struct FileWatcherValueTests {
         var debouncer = Debouncer(quiet: .milliseconds(50), limit: .milliseconds(500))
         #expect(debouncer.modified(at: at(0)) == .wake(at: at(50)))
         #expect(debouncer.changed(.modified, target: .ready, mayDelay: false, at: at(40)) == .none)
-        #expect(debouncer.woke(at: at(50)) == .report)
-        #expect(debouncer.changed(.closed, target: .ready, mayDelay: false, at: at(60)) == .report)
+        #expect(debouncer.woke(at: at(50)) == .process)
+        #expect(debouncer.changed(.closed, target: .ready, mayDelay: false, at: at(60)) == .process)
     }
 
     @Test("Polling reports a difference twice, and then no more if a write must change the timestamps") func comparison() {

@@ -65,8 +65,8 @@ struct AvailabilityTests {
         store[Keys.count] = 5
         await store.settle()
         // Its next scheduled attempt is half a minute away.
-        await store.isolated { store in
-            for _ in 0..<11 { _ = store.flushBackoff.fail() }
+        await store.withSchedule { schedule in
+            for _ in 0..<11 { _ = schedule.writes.fail() }
         }
         backend.turnBad(false)
         backend.report(.changed)

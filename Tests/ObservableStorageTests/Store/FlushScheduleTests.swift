@@ -84,8 +84,8 @@ struct FlushScheduleTests {
     /// A store that could not write an edit of `count`, and whose next scheduled attempt is half a minute away.
     private func failing(_ backend: UnreliableBackend) async throws -> ObservableStore {
         let store = try ObservableStore(backend: backend)
-        await store.isolated { store in
-            for _ in 0..<11 { _ = store.flushBackoff.fail() }
+        await store.withSchedule { schedule in
+            for _ in 0..<11 { _ = schedule.writes.fail() }
         }
         let failures = store.failures
         backend.fail(failure)
@@ -105,7 +105,7 @@ struct FlushScheduleTests {
         store[Keys.count] = 2
         await store.settle()
         #expect(try storage.entries == ["count": 2])
-        #expect(await store.isolated { $0.flushBackoff.failures } == 0)
+        #expect(await store.withSchedule { $0.writes.failures } == 0)
     }
 
     @Test("After a successful transaction, edits are written immediately", arguments: Fixture.allCases)
@@ -126,8 +126,8 @@ struct FlushScheduleTests {
         let backend = UnreliableBackend(try storage.backend)
         let store = try await failing(backend)
         backend.fail(nil)
-        await store.isolated { $0.receive(.changed) }
-        #expect(await store.isolated { $0.flushBackoff.hint() } != .nanoseconds(0))
+        await store.isolated { $0.synchronizer.receive(.changed) }
+        #expect(await store.withSchedule { $0.writes.hint() } != .nanoseconds(0))
         // The attempt is scheduled for now; its success can be awaited.
         for await availability in store.availabilityUpdates where availability == .available { break }
         #expect(try storage.entries == ["count": 1])
@@ -137,16 +137,16 @@ struct FlushScheduleTests {
     func signsCountAnew() async throws {
         let backend = UnreliableBackend()
         let store = try ObservableStore(backend: backend)
-        await store.isolated { store in
-            _ = store.flushBackoff.fail()
-            for _ in 0..<5 { _ = store.flushBackoff.hint() }
+        await store.withSchedule { schedule in
+            _ = schedule.writes.fail()
+            for _ in 0..<5 { _ = schedule.writes.hint() }
         }
         var failures = store.failures.makeAsyncIterator()
         backend.fail(failure)
         store[Keys.count] = 1
         // The first attempt is that of the edit, the second one the scheduled one.
         for _ in 0..<2 { #expect(await failures.next() == failure) }
-        #expect(await store.isolated { $0.flushBackoff.hint() } == .nanoseconds(0))
+        #expect(await store.withSchedule { $0.writes.hint() } == .nanoseconds(0))
         try await store.close(discardingEdits: true)
     }
 
@@ -170,16 +170,29 @@ struct FlushScheduleTests {
     func looking() async throws {
         let backend = HookedBackend()
         let store = try ObservableStore(backend: backend)
-        await store.isolated { store in
-            for _ in 0..<11 { _ = store.loadBackoff.fail() }
+        await store.withSchedule { schedule in
+            for _ in 0..<11 {
+                _ = schedule.reads.failed()
+                schedule.reads.beginScheduled()
+            }
         }
         backend.report(.changed)
         await store.settle()
-        #expect(await store.isolated { $0.loadBackoff.failures } == 0)
-        await store.isolated { store in
-            for _ in 0..<11 { _ = store.loadBackoff.fail() }
+        #expect(await store.withSchedule { $0.reads.failures } == 0)
+        await store.withSchedule { schedule in
+            for _ in 0..<11 {
+                _ = schedule.reads.failed()
+                schedule.reads.beginScheduled()
+            }
         }
         try await store.update { $0[Keys.count] = 1 }
-        #expect(await store.isolated { $0.loadBackoff.failures } == 0)
+        #expect(await store.withSchedule { $0.reads.failures } == 0)
+    }
+}
+
+extension ObservableStore {
+    /// Changes the schedule of the store's attempts to read and to write.
+    func withSchedule<Result: Sendable>(_ body: @Sendable (inout SynchronizationSchedule) -> Result) -> Result {
+        synchronizer.assumeIsolated { body(&$0.schedule) }
     }
 }

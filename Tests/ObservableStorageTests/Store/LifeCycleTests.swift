@@ -23,7 +23,7 @@ struct LifeCycleTests {
             at: folder.file(name), configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: isOutsideContainer,
             calls: calls)
         let store = ObservableStore(backend: backend, entries: try backend.load(), activity: activity)
-        registry.add(store)
+        registry.add(store.synchronizer)
         return store
     }
 
@@ -51,7 +51,7 @@ struct LifeCycleTests {
         let actions = events.map { cycle.handle($0) }
         #expect(
             actions == [
-                nil, .lookAgain, .enterBackground, nil, .lookAgain, .writeAll, .leaveBackground, nil, .enterBackground, .writeAll,
+                nil, .readAgain, .enterBackground, nil, .readAgain, .writeAll, .leaveBackground, nil, .enterBackground, .writeAll,
                 .abandonProtectedLogs, .settleScenes,
             ])
     }
@@ -170,11 +170,11 @@ struct LifeCycleTests {
             configuration: .with { ($0.onCorruption, $0.lockTimeout) = (.quarantine, .seconds(500)) }, isOutsideContainer: true,
             calls: .live)
         let shared = ObservableStore(backend: backend, entries: StorageEntries(), activity: nil)
-        registry.add(shared)
-        await #expect(throws: StorageError.suspended(file: shared.name)) { try await shared.load() }
+        registry.add(shared.synchronizer)
+        await #expect(throws: StorageError.suspended(file: shared.name)) { try await shared.synchronizer.read() }
         #expect(try folder.names() == ["shared.plist"])
         observer.handle(.willEnterForeground)
-        try await shared.load()
+        try await shared.synchronizer.read()
         #expect(try folder.names().contains { $0.hasPrefix("shared.plist.corrupt-") })
     }
 
@@ -217,7 +217,7 @@ struct LifeCycleTests {
             backend: PropertyListFile(
                 at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: true, calls: calls),
             layersIfReadable: nil)
-        registry.add(store)
+        registry.add(store.synchronizer)
         #expect(store.availability != .available && store[Keys.text] == "")
         store[Keys.count] = 5
         await #expect(throws: StorageError.self) { try await store.flush() }

@@ -64,7 +64,7 @@ struct ServiceOrderTests {
         await store.isolated { store in
             store[Keys.text] = "unknown"
             for _ in 0..<2 {
-                store.start { store in
+                store.synchronizer.start { _ in
                     do throws(StorageError) {
                         try await store.close()
                         results.record(true)
@@ -88,7 +88,7 @@ struct ServiceOrderTests {
         _ = try await service.arrivals.elements { $0.contains(.beforeEdit) }
         store[Keys.count] = 2
         let group = DispatchGroup()
-        store.lastWrite.startBeforeExit(in: group)
+        store.synchronizer.lastWrite.startBeforeExit(in: group)
         for _ in 0..<20 { await Task.yield() }
         service.release(.beforeEdit)
         await withCheckedContinuation { continuation in group.notify(queue: .global()) { continuation.resume() } }
@@ -122,7 +122,7 @@ struct ServiceOrderTests {
                 for name in ["x", "y"] { transaction[StorageKey(name, default: 0)] = transaction[StorageKey("a", default: 0)] }
             }
         }
-        while !store.turns.isAwaited { await Task.yield() }
+        while !store.synchronizer.storage.isAwaited { await Task.yield() }
         store[StorageKey("a", default: 0)] = 7
         for name in ["b", "c"] { store[StorageKey(name, default: 0)] = 1 }
         service.release(.afterEdit)
@@ -261,7 +261,7 @@ struct ServiceOrderTests {
     func reachableAgain() async throws {
         let service = ServiceBackend()
         let store = try await ObservableStore.open(service)
-        await store.isolated { store in for _ in 0..<20 { _ = store.flushBackoff.fail() } }
+        await store.withSchedule { schedule in for _ in 0..<20 { _ = schedule.writes.fail() } }
         service.refuse(.unwritable(file: "service", reason: "away"))
         store[Keys.count] = 1
         _ = try await service.arrivals.elements { $0.contains(.afterEdit) }

@@ -205,7 +205,7 @@ struct SuspensionTests {
             _ = try backend.memory.edit { $0["text"] = .string(isSuspendedAgain ? "first" : "second") }
             backend.failEdit {
                 store.resume()
-                if isSuspendedAgain { store.beginSuspension() }
+                if isSuspendedAgain { store.synchronizer.beginSuspension() }
             }
             await #expect(throws: StorageError.self) { try await store.close() }
             #expect(store.isSuspended == isSuspendedAgain)
@@ -277,16 +277,16 @@ struct SuspensionOfAllTests {
     func all() throws {
         let stores = try (0..<2).map { _ in try ObservableStore(backend: InMemoryBackend()) }
         let registry = StoreRegistry()
-        registry.add(stores[0])
-        #expect(registry.suspend().map(ObjectIdentifier.init) == [ObjectIdentifier(stores[0])])
+        registry.add(stores[0].synchronizer)
+        #expect(registry.suspend().map(ObjectIdentifier.init) == [ObjectIdentifier(stores[0].synchronizer)])
         #expect(!stores[1].isSuspended)
-        registry.add(stores[1])
+        registry.add(stores[1].synchronizer)
         #expect(stores[1].isSuspended)
         #expect(registry.resume().count == 2)
         stores[1].resume()
-        registry.add(stores[1])
+        registry.add(stores[1].synchronizer)
         #expect(!stores[1].isSuspended)
-        registry.remove(ObjectIdentifier(stores[1]))
+        registry.remove(ObjectIdentifier(stores[1].synchronizer))
         #expect(registry.suspend().count == 1)
     }
 }

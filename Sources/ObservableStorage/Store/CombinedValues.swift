@@ -1,60 +1,6 @@
 public import Dispatch
 
 extension ObservableStore {
-    /// All entries at one revision.
-    public nonisolated var snapshot: StoreSnapshot {
-        StoreSnapshot(of: cache, reports)
-    }
-
-    /// Edits several keys in memory, as one revision, without waiting for the disk.
-    ///
-    /// Observers and snapshots have all edits of the closure or none, and they are written together. The closure runs again if a value that
-    /// it has read was changed meanwhile; only the last run takes effect. A value that cannot be stored is reported in ``failures``, and
-    /// nothing changes; ``StoreTransaction/set(_:for:)`` throws the error instead. See ``update(_:)`` for values that depend on those of
-    /// other processes.
-    ///
-    /// - Parameters:
-    ///   - token: the writer's own subscription, which does not receive these changes.
-    ///   - body: reads and sets keys.
-    /// - Returns: the result of the closure.
-    /// - Throws: the error of the closure, and nothing changes.
-    @discardableResult
-    public nonisolated func edit<Result, Failure: Error>(
-        muting token: ObservationToken? = nil, _ body: (inout StoreTransaction) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        while true {
-            let (found, layers, _) = cache.snapshot()
-            var transaction = StoreTransaction(
-                entries: StorageEntries(found.values), layers: layers, backend: backend, cache: cache, reports: reports)
-            let result = try body(&transaction)
-            do throws(StorageError) {
-                let edits = try transaction.finish()
-                if try edit(edits, from: found, of: transaction, muting: token) { return result }
-            } catch {
-                reports.report(error)
-                return result
-            }
-        }
-    }
-
-    /// Makes the edits of a transaction; returns false if an entry that it has read was changed since, or a scope was discarded.
-    private nonisolated func edit(
-        _ edits: EntryEdits, from found: EntryValues, of transaction: StoreTransaction, muting token: ObservationToken?
-    ) throws(StorageError) -> Bool {
-        var isDone = false
-        follow(
-            try cache.change(muting: token?.subscriptionID ?? 0) { (state) throws(StorageError) in
-                guard state.isCurrent(transaction.namesRead, in: found), !transaction.scopes.contains(where: state.discardedScopes.contains)
-                else { return [] }
-                isDone = true
-                return try state.edit(edits, at: transaction.editedPaths)
-            })
-        return isDone
-    }
-}
-
-// Several keys as one.
-extension ObservableStore {
     /// The current values of several keys, and each newer combination, as a new stream for each call.
     ///
     /// ```swift
@@ -93,8 +39,7 @@ extension ObservableStore {
     }
 }
 
-// The keys are captured one by one: with a type of its own for several keys, which would be generic over any number of types, Swift 6.3
-// crashes when it is used in an optimized closure.
+// The keys are captured one by one: Swift 6.3 crashes if an optimized closure uses a type that is generic over any number of types.
 extension ObservableStore {
     /// The values of several keys; see ``values(of:_:_:)``.
     ///
@@ -119,7 +64,7 @@ extension ObservableStore {
 }
 
 extension ObservableStore {
-    /// An element made from the present entries, and one after each change of some keys.
+    /// An element made of the present entries, and one after each change of some keys.
     ///
     /// - Parameter valid: returns the snapshot, or an earlier one if its values are not valid.
     nonisolated func elements<Element: Sendable>(
@@ -127,7 +72,7 @@ extension ObservableStore {
         _ makeElement: @escaping @Sendable (StoreSnapshot) -> Element
     ) -> AsyncStream<Element> {
         let slot = LatestSlot()
-        // Each change fills the slot, which only wakes the reader; what it reads is the newest snapshot.
+        // A change fills the slot only to wake the reader, which takes the newest snapshot.
         let tokens = keys.map { observe($0, filling: slot) }
         _ = slot.put(Box(()))
         let latest = LatestSnapshot(of: keys, in: cache, reports, valid)
@@ -157,7 +102,7 @@ extension ObservableStore {
         let token = changed.add(
             .listener(on: serial, of: id) { if let snapshot = latest.next() { listener(snapshot) } }, to: &deliveries,
             onCancel: { for token in tokens { token.cancel() } })
-        // The first values, or those of a change before there was a subscriber.
+        // For the initial values, or for a change before there was a subscriber.
         if latest.isOutdated { changed.post(to: &deliveries) {} }
         deliveries.deliver()
         return token
@@ -176,13 +121,13 @@ extension ObservableStore {
     }
 }
 
-/// The newest snapshot for a reader of some keys, unless it has the same values as the one before.
+/// The newest snapshot for a reader of some keys, which gets each combination of values once.
 private final class LatestSnapshot: Sendable {
     private let names: [EntryName]
     private let cache: EntryCache
     private let reports: FailureReports
     private let valid: @Sendable (StoreSnapshot) -> StoreSnapshot
-    // The number of changes of the entries, and the revision of the snapshot, at the last call.
+    // The number of changes of the entries at the last call, and the revision of the snapshot it returned.
     private let last = Lock<(changes: UInt64, revision: UInt64)?>(nil)
 
     init(

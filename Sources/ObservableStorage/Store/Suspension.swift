@@ -14,26 +14,18 @@ extension ObservableStore {
     /// A write that has begun is finished; one that waits for the lock gives up. In a folder that is not a group container, a thread that
     /// waits in the kernel's queue for the lock stays there, and releases it as soon as it has it.
     public nonisolated func suspend() async {
-        beginSuspension()
-        await finishWriting()
+        synchronizer.beginSuspension()
+        await synchronizer.finishWriting()
     }
 
     /// Ends a suspension: writes the edits that wait, and looks for changes by other processes.
     public nonisolated func resume() {
-        let (isResumed, needsFlush) = cache.update { state in
-            // Together with the schedule, so that simultaneous calls leave both in the same state.
-            guard state.flushes.resume() else { return (false, false) }
-            interruption.withdraw(.suspension)
-            return (true, state.needsFlushScheduled())
-        }
-        guard isResumed else { return }
-        if needsFlush { scheduleFlush() }
-        receive(.changed)
+        synchronizer.resume()
     }
 
     /// Whether the store is suspended.
     package nonisolated var isSuspended: Bool {
-        cache.update { $0.flushes.isSuspended }
+        synchronizer.isSuspended
     }
 
     /// Suspends all stores of the process, also those that are opened before ``resumeAll()``; see ``suspend()``.
@@ -48,27 +40,47 @@ extension ObservableStore {
     public static func resumeAll() {
         for store in StoreRegistry.all.resume() { store.resume() }
     }
+}
+
+extension Synchronizer {
+    /// Whether no write begins.
+    nonisolated var isSuspended: Bool {
+        cache.update { $0.flushes.isSuspended }
+    }
 
     /// Lets no write begin, and makes one that waits for the lock give up.
     nonisolated func beginSuspension() {
         cache.update { state in
-            interruption.request(.suspension)
+            storage.interruption.request(.suspension)
             state.flushes.suspend()
         }
+    }
+
+    /// Returns after the write that is under way.
+    nonisolated func finishWriting() async {
+        // A call of an empty method of the actor would be optimized away.
+        await withCheckedContinuation { continuation in
+            storage.executor.queue.async { continuation.resume() }
+        }
+    }
+
+    /// Ends a suspension: writes the pending edits, and reads the storage.
+    nonisolated func resume() {
+        let (isResumed, needsFlush) = cache.update { state in
+            // Together with the schedule, so that simultaneous calls leave both in the same state.
+            guard state.flushes.resume() else { return (false, false) }
+            storage.interruption.withdraw(.suspension)
+            return (true, state.needsFlushScheduled())
+        }
+        guard isResumed else { return }
+        if needsFlush { scheduleFlush() }
+        receive(.changed)
     }
 
     /// Lets calls lock the file only during an activity, if it may not be locked while the system has the process suspended; or at any time
     /// again.
     nonisolated func setInBackground(_ isInBackground: Bool) {
-        guard isOutsideContainer else { return }
-        if isInBackground { interruption.request(.background) } else { interruption.withdraw(.background) }
-    }
-
-    /// Waits for the write that is under way.
-    private nonisolated func finishWriting() async {
-        // A call of an empty method of the actor would be optimized away.
-        await withCheckedContinuation { continuation in
-            executor.queue.async { continuation.resume() }
-        }
+        guard storage.isOutsideContainer else { return }
+        if isInBackground { storage.interruption.request(.background) } else { storage.interruption.withdraw(.background) }
     }
 }

@@ -52,7 +52,7 @@ extension ObservableStore {
 private final class TerminationSignal: @unchecked Sendable {
     // Sendable because Dispatch synchronizes the source, and all other state is immutable.
 
-    // Not a queue of a store, which may be busy; one for all signals, so that they are handled one after the other.
+    // One queue for all signals, so that they are handled one after the other; the queues of stores may be busy.
     private static let queue = DispatchQueue(label: "ObservableStore termination")
 
     private let source: any DispatchSourceSignal
@@ -68,7 +68,7 @@ private final class TerminationSignal: @unchecked Sendable {
         source.setRegistrationHandler { registered.signal() }
         source.setEventHandler {
             StoreRegistry.all.writeAll()
-            // The handler of Dispatch, for another source that existed before, would only send the signal to the sources again.
+            // A handler of Dispatch, for an earlier source, would only pass the signal to the sources again.
             let isOfDispatch = Self.handler(of: previous) == Self.handler(of: Self.action(of: number))
             Self.restore(number, isOfDispatch ? sigaction() : previous)
             Self.send(number)
@@ -99,7 +99,7 @@ private final class TerminationSignal: @unchecked Sendable {
         sigaction(number, &previous, nil)
     }
 
-    /// Sends the process a signal again, which this thread receives even if all others block it.
+    /// Sends the signal to this thread, which unblocks it.
     private static func send(_ number: Int32) {
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -116,7 +116,7 @@ private final class TerminationSignal: @unchecked Sendable {
             unsafeBitCast(action.__sigaction_u.__sa_handler, to: Int.self)
         }
 
-        /// Dispatch receives signals that do not end the process.
+        /// Ignores the signal, which Dispatch receives nevertheless, so that it does not end the process.
         fileprivate static func prepareForDispatch(_ number: Int32) {
             signal(number, SIG_IGN)
         }
@@ -128,8 +128,7 @@ private final class TerminationSignal: @unchecked Sendable {
             unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
         }
 
-        /// Does nothing: Dispatch installs a handler with the first source for a signal. It must not be replaced, as an ignored signal that
-        /// arrives on a thread that does not block it is lost.
+        /// Does nothing: Dispatch installs a handler, without which signals on threads that do not block them would be lost.
         fileprivate static func prepareForDispatch(_ number: Int32) {}
     }
 #endif

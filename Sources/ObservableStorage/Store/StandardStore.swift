@@ -21,8 +21,8 @@ extension ObservableStore {
     /// }
     /// ```
     ///
-    /// Other tasks are not affected: tests with different stores can run in parallel. A property (`@Persisted`) retains the store that was
-    /// the standard one when its instance was created.
+    /// Other tasks are not affected, so that tests with different stores can run in parallel. A property (`@Persisted`) retains the store that
+    /// was the standard one when its instance was created.
     public static func withStandard<Result>(_ store: ObservableStore, _ body: () throws -> Result) rethrows -> Result {
         try StandardStore.$ofTask.withValue(store, operation: body)
     }

@@ -8,14 +8,14 @@ extension ObservableStore {
     /// for await change in changes { }
     /// ```
     ///
-    /// First the commits that the storage remembers are told, by whichever writer, with the origin ``ChangeOrigin/external`` and the
-    /// revision of each in ``Change/storageRevision``; then the edits of this store that are not stored yet, and then each change when it
-    /// is made, as by ``allChanges(bufferingPolicy:)``. ``Change/revision`` of all changes before the live ones is the store's present one.
+    /// The commits that the storage remembers come first, by any writer, with the origin ``ChangeOrigin/external`` and the revision of each
+    /// in ``Change/storageRevision``; then the edits of this store that are not stored yet, and then each change when it is made, as by
+    /// ``allChanges(bufferingPolicy:)``. ``Change/revision`` of all changes before the live ones is the store's present one.
     /// If the store had to read the storage again, a live change may combine several commits; its storage revision is that of the last one.
     ///
     /// A reader that keeps the storage revision of what it has handled can continue from there, also in a later process. The changes of a
     /// commit follow each other and have the same storage revision, so that a revision may only be kept after a change with another one, or
-    /// with none, has arrived. An edit of this store has no storage revision when it is told, as it is not stored yet: a reader that returns
+    /// with none, has arrived. An edit of this store has no storage revision when it is delivered, as it is not stored yet: a reader that returns
     /// before it has kept a later revision receives it once more, from the storage, as external.
     ///
     /// The stream keeps all changes for a slow reader, as ``allChanges(bufferingPolicy:)`` does, and ends like ``values(of:)``. Entries
@@ -29,7 +29,7 @@ extension ObservableStore {
         since revision: StorageRevision
     ) async throws(StorageError) -> AsyncStream<Change<PropertyListValue?>>? {
         let (live, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
-        let past = try await past(since: revision) { [cache] find in
+        let past = try await synchronizer.past(since: revision) { [cache] find in
             let observer = Observer<EntryChange>.stream(continuation) { $0.typed(for: StorageKey($0.key)) }
             let (token, edits) = cache.observeAll(observer, finding: find)
             continuation.onTermination = { _ in token.cancel() }
@@ -41,7 +41,7 @@ extension ObservableStore {
     /// Every change of a key since a revision of the storage, and every later one; see ``changes(since:)``.
     ///
     /// The changes are those of ``changes(of:bufferingPolicy:)``: of a value inside a dictionary, or of another entry that is used while the
-    /// key has no value. A value that cannot be decoded is told with the last valid one since the revision, or else the default.
+    /// key has no value. The change to a value that cannot be decoded has the last valid one since the revision, or else the default.
     ///
     /// - Parameters:
     ///   - key: the key.
@@ -53,7 +53,8 @@ extension ObservableStore {
     ) async throws(StorageError) -> AsyncStream<Change<Value>>? {
         let (live, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
         prepareObservation(of: key)
-        let past = try await past(of: key.definition.entryName.all, since: revision) { [cache, onDecode = notesDecoded(key)] find in
+        let onDecode = decodingRecorder(of: key)
+        let past = try await synchronizer.past(of: key.definition.entryName.all, since: revision) { [cache] find in
             let (token, edits) = cache.observe(key, onDecode: onDecode, .stream(continuation), finding: find)
             continuation.onTermination = { _ in token.cancel() }
             return edits
@@ -63,88 +64,62 @@ extension ObservableStore {
 
     private static func stream<Value>(of past: [Change<Value>], then live: AsyncStream<Change<Value>>) -> AsyncStream<Change<Value>> {
         if past.isEmpty { return live }
-        let rest = PastChanges(past)
+        // Each change is released with its delivery.
+        let rest = Lock(Array(past.reversed()))
         // The closure is released with the stream, and with it the live one, whose subscription ends then.
         return AsyncStream {
-            if let change = rest.next() { return change }
+            if let change = rest.withLock({ $0.popLast() }) { return change }
             var iterator = live.makeAsyncIterator()
             return await iterator.next()
         }
     }
+}
 
-    /// Subscribes, and then finds what has happened since a revision up to that moment.
+extension Synchronizer {
+    /// Subscribes, and returns the commits and edits between a revision and that moment; nil if the storage does not know them.
     ///
     /// - Parameters:
     ///   - names: the entries whose values are needed, besides those that have been edited.
     ///   - revision: a revision of the storage.
-    ///   - subscribe: subscribes, and calls the closure that it is given on the state before the first change.
-    private func past(
+    ///   - subscribe: subscribes, and returns the result of its argument for the state before the first change.
+    fileprivate func past(
         of names: [String] = [], since revision: StorageRevision,
-        subscribing subscribe: @Sendable ((EntryCacheState) -> EditsInMemory) -> EditsInMemory
+        subscribing subscribe: @Sendable ((EntryCacheState) -> PastEdits) -> PastEdits
     ) async throws(StorageError) -> PastEdits? {
-        // Without a revision, it may have got one since: a file gets a journal by the first commit of a store that wants one.
+        // A storage without a revision may have one by now: the first commit of a store that keeps a journal makes it.
         if base.revision.map({ $0.history != revision.history || revision.isNewer(than: $0) }) ?? true {
             if cache.update({ $0.isClosed }) { throw .closed }
-            try await load()
+            try await read()
         }
         guard let reached = base.revision, reached.history == revision.history, !revision.isNewer(than: reached) else { return nil }
         // The stored entries and their revision change on the actor only, the edits in memory on any thread.
-        let inMemory = subscribe { EditsInMemory(in: $0) }
-        var past = PastEdits(inMemory, over: base, namesOfKey: names)
+        var past = subscribe { [base] in PastEdits(in: $0, over: base, namesOfKey: names) }
         guard reached != revision else { return past }
-        do {
-            let commits = try await inTurn { try await interruption.cover { try await backend.commits(since: revision) } }
-            guard let commits else { return nil }
-            // Later ones are told live.
-            past.commits = Array(commits.prefix { !$0.revision.isNewer(than: reached) })
-            return past
-        } catch {
-            throw StorageError.reading(backend.name, error)
-        }
-    }
-}
-
-/// Changes that are delivered once, each released with its delivery.
-private final class PastChanges<Value: Sendable>: Sendable {
-    private let reversed: Lock<[Change<Value>]>
-
-    init(_ changes: [Change<Value>]) {
-        reversed = Lock(changes.reversed())
-    }
-
-    func next() -> Change<Value>? {
-        reversed.withLock { $0.popLast() }
-    }
-}
-
-/// The edits that a new subscriber finds in memory, and what else its first changes depend on.
-private struct EditsInMemory: Sendable {
-    let edits: EntryEdits
-    let layers: ValueLayers
-    /// The revision of the store.
-    let revision: UInt64
-
-    init(in state: EntryCacheState) {
-        edits = state.entries.pending.mapValues(\.value)
-        (layers, revision) = (state.layers, state.revision)
+        guard let commits = try await commits(since: revision) else { return nil }
+        // Later ones are delivered live.
+        past.commits = Array(commits.prefix { !$0.revision.isNewer(than: reached) })
+        return past
     }
 }
 
 /// Everything between a revision of the storage and the first change that a subscriber receives.
 private struct PastEdits: Sendable {
-    /// The commits, up to the stored entries that the store knows.
+    /// The commits up to the entries that the store has read.
     var commits: [StorageCommit] = []
-    // The values that are stored after them, of the entries of a key.
+    // The stored values after them, of the entries of a key.
     private let stored: [String: PropertyListValue]
-    // The edits over these that are in memory only.
+    // The edits that are not stored yet.
     private let edits: [String: StorageCommit.Edit]
     private let layers: ValueLayers
     private let revision: UInt64
 
-    init(_ inMemory: EditsInMemory, over entries: StorageEntries, namesOfKey names: [String]) {
+    /// The edits in memory, before the first change that a subscriber receives.
+    init(in state: EntryCacheState, over entries: StorageEntries, namesOfKey names: [String]) {
         stored = names.reduce(into: [:]) { $0[$1] = entries[$1] }
-        edits = inMemory.edits.reduce(into: [:]) { $0[$1.key] = StorageCommit.Edit(from: entries[$1.key], to: $1.value) }
-        (layers, revision) = (inMemory.layers, inMemory.revision)
+        edits = state.entries.pending.reduce(into: [:]) { edits, pending in
+            edits[pending.key] = StorageCommit.Edit(from: entries[pending.key], to: pending.value.value)
+        }
+        (layers, revision) = (state.layers, state.revision)
     }
 
     private typealias Step = (edits: [String: StorageCommit.Edit], revision: StorageRevision?, origin: ChangeOrigin)

@@ -1,8 +1,6 @@
 public import FoundationSubset
 
 extension ObservableStore {
-    private static let sharedStores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
-
     /// The one store of this process for a property list, opened on first use; every path to the same file returns the same store.
     ///
     /// It exists as long as it is retained; after it is closed, the next call opens another one. The file to which a path leads is
@@ -11,22 +9,29 @@ extension ObservableStore {
     ///
     /// - Throws: ``StorageError`` if the file cannot be read.
     public static func shared(at url: URL) throws(StorageError) -> ObservableStore {
-        let known = sharedStores.withLock { Array($0.keys) }
+        try SharedStores.all.store(at: url)
+    }
+}
+
+/// The stores of this process that are shared by everybody who opens the same file.
+private final class SharedStores: Sendable {
+    static let all = SharedStores()
+
+    private let stores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
+
+    /// The open store of a file, or a new one.
+    func store(at url: URL) throws(StorageError) -> ObservableStore {
+        let known = stores.withLock { Array($0.keys) }
         let path = FileSystemCalls.live.path(known, ofTheFileAt: try PropertyListFile.resolvedPath(of: url))
-        if let open = openStore(at: path) { return open }
+        if let open = stores.withLock({ $0[path]?.object }), !open.isClosed { return open }
         // Opening reads the file, which is too slow inside a lock: a second thread uses the store that the first one opened.
-        let opened = try ObservableStore(at: url)
-        return openStore(at: path, or: opened)
+        return add(try ObservableStore(at: url), at: path)
     }
 
-    private static func openStore(at path: ResolvedPath) -> ObservableStore? {
-        let store = sharedStores.withLock { $0[path]?.object }
-        return store.flatMap { $0.isClosed ? nil : $0 }
-    }
-
-    private static func openStore(at path: ResolvedPath, or opened: ObservableStore) -> ObservableStore {
+    /// Adds a store, unless there is an open one of the file; returns that one then.
+    private func add(_ opened: ObservableStore, at path: ResolvedPath) -> ObservableStore {
         // The stores are moved out of the lock: releasing the last reference to one runs its deinit.
-        let (store, _) = sharedStores.take { stores in
+        let (store, _) = stores.take { stores in
             let alive = stores.compactMapValues(\.object)
             let known = alive[path].flatMap { $0.isClosed ? nil : $0 } ?? opened
             stores = stores.filter { alive[$0.key] != nil }
@@ -35,15 +40,17 @@ extension ObservableStore {
         }
         return store
     }
+}
 
-    private nonisolated var isClosed: Bool {
+extension ObservableStore {
+    fileprivate nonisolated var isClosed: Bool {
         cache.update { $0.isClosed }
     }
 }
 
 extension FileSystemCalls {
-    // Another attempt is needed if another process replaces the file between two looks.
-    private static let mostComparisons = 4
+    // A comparison is repeated if another process replaces the file meanwhile.
+    private static let maximumComparisons = 4
 
     /// One of the known paths, if it leads to the same file as another path; that path itself otherwise.
     ///
@@ -51,7 +58,7 @@ extension FileSystemCalls {
     func path(_ known: [ResolvedPath], ofTheFileAt path: ResolvedPath) -> ResolvedPath {
         if known.isEmpty || known.contains(path) { return path }
         do throws(SystemError) {
-            for _ in 0..<Self.mostComparisons {
+            for _ in 0..<Self.maximumComparisons {
                 guard let file = try status(at: path), file.kind == .file, file.links == 1 else { return path }
                 for other in known {
                     if try status(at: other)?.identity.isSameFile(as: file.identity) == true { return other }

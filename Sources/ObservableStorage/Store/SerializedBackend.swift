@@ -1,0 +1,151 @@
+import Dispatch
+
+/// The backend of a store, which runs one operation at a time, in the order of the calls, on the store's queue.
+///
+/// A suspension ends the operations that would lock the file of the storage.
+final class SerializedBackend: Sendable {
+    let backend: any StorageBackend
+    /// The backend, if it keeps a log or a journal.
+    let journaling: (any JournalingBackend)?
+    /// The executor of the store.
+    let executor: DispatchQueueExecutor
+    let interruption = Interruption()
+    /// The activity during which a write is finished before the system suspends the process; nil if none is needed.
+    let activity: ExpiringActivity?
+    private let turns = Lock<(isTaken: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+    private let watch = Lock<ObservationToken?>(nil)
+
+    init(_ backend: any StorageBackend, activity: ExpiringActivity?) {
+        self.backend = backend
+        journaling = backend as? any JournalingBackend
+        executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
+        self.activity = journaling?.isOutsideContainer == true ? activity : nil
+    }
+
+    /// The name of the storage in errors.
+    var name: String { backend.name }
+
+    /// Whether the file is where the system does not let suspended processes lock it, as in the container of an app group.
+    var isOutsideContainer: Bool { journaling?.isOutsideContainer ?? false }
+
+    /// The cache of a store on the backend, with the entries that were read, and the backend's limits and log.
+    func makeCache(of entries: StorageEntries) -> EntryCache {
+        let logging = journaling.flatMap { $0.hasLog ? $0 : nil }
+        let cache = EntryCache(
+            entries: entries.values, executor: executor, log: EditLog(isOn: logging != nil, refusal: logging?.logObjection),
+            makeLog: { [interruption, name] halfSize throws(EditLogRefusal) in
+                guard let logging else { throw EditLogRefusal(error: .closed, isPermanent: true) }
+                if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: name)) }
+                return try logging.makeLog(halfSize: halfSize)
+            })
+        let usedNames = (backend as? any NameObservingBackend).map { backend in
+            UsedNames(queue: executor.queue) { backend.addUsed($0) }
+        }
+        cache.update { state in
+            (state.storageRevision, state.limits) = (entries.revision, backend.limits)
+            if backend.isReadOnly { state.readOnlyFile = name }
+            if let usedNames { state.entries.usedNames = usedNames }
+        }
+        return cache
+    }
+
+    // MARK: Events
+
+    /// Calls a closure on the store's queue with each event of the backend, until ``stopWatching()``.
+    func startWatching(since revision: StorageRevision?, _ onEvent: @escaping @Sendable (StorageEvent) -> Void) {
+        let token = backend.watch(since: revision, on: executor.queue, onEvent)
+        watch.exchange(token)
+    }
+
+    func stopWatching() {
+        watch.take { $0.take() }?.cancel()
+    }
+
+    // MARK: Operations
+
+    /// Runs an operation after those that began earlier.
+    nonisolated(nonsending) func inTurn<Result>(
+        _ operation: nonisolated(nonsending) () async throws -> Result
+    ) async rethrows -> Result {
+        await withCheckedContinuation { continuation in
+            let isFree = turns.withLock { turns in
+                if turns.isTaken { turns.waiting.append(continuation) }
+                defer { turns.isTaken = true }
+                return !turns.isTaken
+            }
+            if isFree { continuation.resume() }
+        }
+        defer { endTurn() }
+        return try await operation()
+    }
+
+    /// Whether an operation waits for the end of another one.
+    var isAwaited: Bool { turns.withLock { !$0.waiting.isEmpty } }
+
+    private func endTurn() {
+        let next = turns.withLock { turns in
+            turns.isTaken = !turns.waiting.isEmpty
+            return turns.waiting.isEmpty ? nil : turns.waiting.removeFirst()
+        }
+        next?.resume()
+    }
+
+    /// Requests the activity during which the file is locked, if the system requires one. The caller finishes it.
+    func requestActivity() -> FlushAssertion? {
+        activity.map { FlushAssertion($0, of: name, interruption) }
+    }
+
+    /// Whether the journal has commits that the storage lacks.
+    var needsCheckpoint: Bool { journaling?.needsCheckpoint == true }
+}
+
+// Isolated to the actor: a closure that inherits the isolation of its caller would run on the thread pool inside `cover(_:)`.
+extension Synchronizer {
+    /// Reads the entries, after earlier operations.
+    func load() async throws(StorageError) -> StorageEntries {
+        do {
+            return try await storage.inTurn { try await self.loadInTurn() }
+        } catch {
+            throw StorageError.reading(storage.name, error)
+        }
+    }
+
+    private func loadInTurn() async throws -> StorageEntries {
+        schedule.beginRead()
+        return try await storage.interruption.cover { try await self.storage.backend.load() }
+    }
+
+    /// Reads the commits after a revision, after earlier operations; nil if the backend does not remember all of them.
+    func commits(since revision: StorageRevision) async throws(StorageError) -> [StorageCommit]? {
+        do {
+            return try await storage.inTurn {
+                try await self.storage.interruption.cover { try await self.storage.backend.commits(since: revision) }
+            }
+        } catch {
+            throw StorageError.reading(storage.name, error)
+        }
+    }
+
+    /// Writes the commits of the journal into the storage, after earlier operations.
+    func checkpoint() async throws(StorageError) {
+        guard let journaling = storage.journaling, journaling.needsCheckpoint else { return }
+        if isSuspended { throw .suspended(file: storage.name) }
+        do {
+            try await storage.inTurn {
+                let activity = self.storage.requestActivity()
+                defer { activity?.finish() }
+                try await self.storage.interruption.cover { try journaling.checkpoint() }
+            }
+        } catch {
+            throw StorageError.writing(storage.name, error)
+        }
+    }
+
+    /// Makes the commits of the journal durable, after earlier operations.
+    func synchronizeJournal() async throws {
+        guard let journaling = storage.journaling, journaling.needsSynchronization else { return }
+        try await storage.inTurn {
+            try await self.storage.interruption.cover { try journaling.synchronizeJournal() }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import PropertyListCoding
+
+/// A numbered step that migrates a whole store from an earlier layout to a newer one, once.
+public struct StoreMigration: Sendable {
+    /// The version of the schema after the step.
+    let schemaVersion: Int
+    let body: @Sendable (inout StoreTransaction) throws -> Void
+
+    /// Creates a step.
+    ///
+    /// - Parameters:
+    ///   - schemaVersion: the ``ObservableStore/schemaVersion`` after it; the first is 1.
+    ///   - body: edits the entries; if it throws, nothing changes.
+    public init(to schemaVersion: Int, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
+        self.schemaVersion = schemaVersion
+        self.body = body
+    }
+}
+
+extension ObservableStore {
+    private static let schemaVersionKey = StorageKey("ObservableStorage.version", default: 0)
+    private static let importsKey = StorageKey<[String]>("ObservableStorage.imports", default: [])
+
+    /// The number of the last migration applied to the stored entries; 0 before the first.
+    public nonisolated var schemaVersion: Int {
+        self[Self.schemaVersionKey]
+    }
+
+    /// Runs the migrations that were not applied to the stored entries yet, in the order of their numbers, as one transaction.
+    ///
+    /// They take effect once across all processes, and either all of them do or none does; they run again if another process changed the
+    /// file meanwhile. Their changes have the origin ``ChangeOrigin/migration``.
+    ///
+    /// - Throws: the error of a migration, and nothing changes; ``StorageError`` as ``update(_:)`` does, and
+    ///   ``StorageError/unreadable(file:reason:edits:)`` if a later version of the program has migrated the entries to a number that is not
+    ///   among these: they may mean something else.
+    public nonisolated func migrate(_ migrations: [StoreMigration]) async throws {
+        guard let last = migrations.map(\.schemaVersion).max(), schemaVersion != last else { return }
+        try await update(origin: .migration) { [name] transaction in
+            let done = try transaction.value(for: Self.schemaVersionKey)
+            guard done <= last else {
+                let remedy = "open it with a version of the program that does, or restore what was stored before"
+                throw StorageError.unreadable(
+                    file: name, reason: "it was migrated to version \(done), and this program knows versions up to \(last); \(remedy)")
+            }
+            for migration in migrations.sorted(by: { $0.schemaVersion < $1.schemaVersion }) where migration.schemaVersion > done {
+                try migration.body(&transaction)
+                transaction[Self.schemaVersionKey] = migration.schemaVersion
+            }
+        }
+    }
+
+    /// Copies the entries of another storage into this one, once: of a store of an earlier version, or a domain of `UserDefaults`.
+    ///
+    /// Entries that are already stored here are kept. Copied entries have the origin ``ChangeOrigin/migration``.
+    ///
+    /// ```swift
+    /// try await store.importEntries(from: old, once: "player") { $0.hasPrefix("player.") ? String($0.dropFirst(7)) : nil }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - backend: the other storage, which is not changed.
+    ///   - name: identifies this import; an import of any entries that was made under the same name is not repeated.
+    ///   - transform: the name of an entry in this store; nil for an entry that is not copied. By default, all are copied with their names.
+    ///     If several get the same name, the one whose own name is the first in order is copied.
+    /// - Throws: ``StorageError`` if the other storage cannot be read or this one cannot be written.
+    public nonisolated func importEntries(
+        from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
+    ) async throws {
+        guard !self[Self.importsKey].contains(name) else { return }
+        let entries = try await StorageReader(backend).load()
+        let imported = entries.values.sorted { $0.key < $1.key }.compactMap { old, value in
+            transform(old).map { (name: $0, value: value) }
+        }
+        // Not recorded: each new scene may import, and the list of imports would grow with them.
+        guard !imported.isEmpty else { return }
+        try await update(origin: .migration) { transaction in
+            guard !transaction[Self.importsKey].contains(name) else { return }
+            for (key, value) in imported where transaction.entries[key] == nil {
+                try transaction.set(value, for: StorageKey<PropertyListValue?>(key))
+            }
+            transaction[Self.importsKey].append(name)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+// Edits on their way to the backend.
+extension Synchronizer {
+    typealias Body = @Sendable (inout StoreTransaction) throws -> Void
+
+    /// The error that the closure of a transaction has thrown, as opposed to one of the storage.
+    private struct TransactionFailure: Error {
+        let error: any Error
+    }
+
+    /// Stores the pending edits and those of a transaction.
+    ///
+    /// - Returns: the deliveries for observers.
+    /// - Throws: the error of the transaction; ``StorageError`` if nothing is stored.
+    func transact(_ origin: ChangeOrigin, _ body: Body) async throws -> Deliveries {
+        // On the actor: closing the store waits for what has got its turn before.
+        if let refusal = cache.update({ $0.refusal }) { throw refusal }
+        do {
+            return try await storage.inTurn {
+                // Pending edits may leave no room for the transaction. Those that are made meanwhile follow it.
+                if storage.backend.limits.applyToCommits {
+                    let last = cache.update { $0.revision }
+                    while cache.update({ $0.entries.isPending(upTo: last) }) { cache.deliver(try await commit()) }
+                }
+                return try await commit(origin, includingEdits: !storage.backend.limits.applyToCommits) { transaction in
+                    do {
+                        try body(&transaction)
+                    } catch {
+                        throw TransactionFailure(error: error)
+                    }
+                }
+            }
+        } catch let failure as TransactionFailure {
+            throw failure.error
+        } catch {
+            throw StorageError.writing(storage.name, error).with(.rolledBack)
+        }
+    }
+
+    /// Writes the edits that are pending when it is called, in as many commits as the limits of the storage require.
+    ///
+    /// - Parameter isBehind: whether nobody waits until they are durable.
+    func commitEdits(isBehind: Bool = false) async throws(StorageError) {
+        let last = cache.update { $0.revision }
+        do {
+            while cache.update({ $0.entries.isPending(upTo: last) }) {
+                let deliveries = try await storage.inTurn {
+                    // Another commit may have written them meanwhile.
+                    guard cache.update({ $0.entries.isPending(upTo: last) }) else { return Deliveries() }
+                    return try await commit(isBehind: isBehind)
+                }
+                cache.deliver(deliveries)
+            }
+            if !isBehind { try await synchronizeJournal() }
+        } catch {
+            throw StorageError.writing(storage.name, error)
+        }
+    }
+
+    /// Makes one commit. A pending edit that the backend rejects is reverted, so that it does not prevent others from being stored.
+    ///
+    /// - Parameter origin: the origin of a transaction's changes; nil without one.
+    private func commit(
+        _ origin: ChangeOrigin? = nil, includingEdits: Bool = true, isBehind: Bool = false, _ body: Body = { _ in }
+    ) async throws -> Deliveries {
+        if isSuspended { throw StorageError.suspended(file: storage.name) }
+        let activity = storage.requestActivity()
+        defer { activity?.finish() }
+        while true {
+            let (pending, revision) = cache.update { $0.beginCommit() }
+            let edits = includingEdits ? try storage.backend.limits.batch(of: pending) : [:]
+            let commit = PendingCommit(edits, upTo: revision, of: cache, after: unknownEdits, isBehind: isBehind)
+            let lastRun = Lock<PendingCommit.Run?>(nil)
+            do {
+                let stored = try await store(commit, origin, body) { lastRun.exchange($0) }
+                guard let run = lastRun.withLock({ $0 }), run.transaction != nil else {
+                    throw StorageError.editNotRun(by: storage.backend)
+                }
+                return finish(commit, run, storedAs: stored, origin ?? .local)
+            } catch let error as StorageError {
+                let run = lastRun.withLock { $0 }
+                if case .outcomeUnknown = error, let run, let identity = commit.options.identity {
+                    unknownEdits.insert(run.effective, of: identity)
+                }
+                guard let run, revert(commit, run, because: error) else { throw error }
+            }
+        }
+    }
+
+    /// Runs a commit on the entries of the backend, with the edits of a transaction.
+    ///
+    /// - Parameter record: called with each run.
+    private func store(
+        _ commit: PendingCommit, _ origin: ChangeOrigin?, _ body: Body, _ record: @Sendable (PendingCommit.Run) -> Void
+    ) async throws -> StorageEntries {
+        let layers = cache.update { $0.layers }
+        let (cache, reports, backend) = (self.cache, self.reports, storage.backend)
+        defer { storedTransaction.exchange(([:], .local)) }
+        return try await storage.interruption.cover {
+            try await self.storage.backend.commit(commit.options) { entries in
+                var run = commit.begin(on: entries)
+                // Also if one of its edits cannot be stored, or the transaction fails.
+                defer { record(run) }
+                do throws(StorageError) {
+                    try run.apply(to: &entries)
+                } catch {
+                    // The error concerns a pending edit, and not the transaction.
+                    run.transaction = [:]
+                    throw error
+                }
+                guard let origin else { return run.transaction = [:] }
+                var transaction = StoreTransaction(
+                    entries: entries.unedited, layers: layers, backend: backend, cache: cache, reports: reports)
+                // Also for an error, which may be due to what is no longer so.
+                defer { entries.readKeys = transaction.namesRead.map { $0.union(run.effective.namesRead(in: entries)) } }
+                try body(&transaction)
+                let edits = try transaction.finish()
+                try backend.limits.requireFitting(edits)
+                let paths = transaction.editedPaths
+                for (key, value) in edits { entries.set(value, for: key, at: paths[key] ?? []) }
+                (run.transaction, run.scopes) = (edits, transaction.scopes)
+                storedTransaction.exchange((edits, origin))
+            }
+        }
+    }
+
+    /// Applies a stored commit to the entries in memory.
+    private func finish(
+        _ commit: PendingCommit, _ run: PendingCommit.Run, storedAs stored: StorageEntries, _ origin: ChangeOrigin
+    ) -> Deliveries {
+        unknownEdits.remove(commit.edits, of: commit.options.unknown)
+        schedule.didCommit()
+        let effect = commit.effect(of: run, storedAs: stored, over: base)
+        base = effect.latest
+        let change = cache.change { state in
+            // Under the lock, as in `adopt(_:)`.
+            availability.markOpened()
+            state.storageRevision = effect.latest.revision
+            state.markWritten(commit.edits, as: effect.own)
+            return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
+                + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)
+        }
+        recordAvailable()
+        scheduleCheckpoint(isOwn: true)
+        if change.needsFlush { scheduleFlush() }
+        return change.deliveries
+    }
+
+    /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false
+    /// if the error does not concern a pending edit.
+    private func revert(_ commit: PendingCommit, _ run: PendingCommit.Run, because error: StorageError) -> Bool {
+        guard case .unencodable(let key, _, _) = error, let transaction = run.transaction, transaction[key] == nil,
+            let rejected = commit.edits.group(of: key)
+        else { return false }
+        // Differences that were reported meanwhile may be newer than what the commit has found.
+        let stored = run.found.isOlder(than: base) ? base : run.found
+        change { $0.takeBack(rejected, for: stored) }
+        rejection = rejection ?? error
+        reports.report(error)
+        return true
+    }
+}
+
+extension StorageError {
+    /// A backend has returned from an edit without running it.
+    static func editNotRun(by backend: any StorageBackend) -> StorageError {
+        .unwritable(file: backend.name, reason: "the backend did not run the edit")
+    }
+}

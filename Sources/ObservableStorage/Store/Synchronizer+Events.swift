@@ -1,0 +1,154 @@
+import Dispatch
+
+// Changes by others.
+extension Synchronizer {
+    /// Receives an event of the backend; an event on the store's own queue enters the actor without a hop.
+    nonisolated func receive(_ event: StorageEvent) {
+        if case .failed(let error) = event { return reports.report(error) }
+        if storage.executor.isCurrent { return start { await $0.follow(event) } }
+        storage.executor.queue.async { [weak self] in self?.start { await $0.follow(event) } }
+    }
+
+    /// Starts an operation on the actor's queue, from which it is called: immediately, or after queued work on older systems.
+    nonisolated func start(_ operation: @escaping @Sendable (isolated Synchronizer) async -> Void) {
+        assumeIsolated { synchronizer in
+            if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+                _ = Task.immediate { await operation(synchronizer) }
+            } else {
+                _ = Task { await operation(synchronizer) }
+            }
+        }
+    }
+
+    /// Starts an operation after a delay; does not retain the actor until then.
+    private nonisolated func start(
+        after time: DispatchTime, _ operation: @escaping @Sendable (isolated Synchronizer) async -> Void
+    ) {
+        storage.executor.queue.asyncAfter(deadline: time) { [weak self] in self?.start(operation) }
+    }
+
+    private func follow(_ event: StorageEvent) async {
+        switch event {
+        case .changed: await readAgain()
+        case .changes(let changes):
+            guard apply(changes) else { return await readAgain() }
+            scheduleCheckpoint(isOwn: false)
+        case .reachable(true):
+            await readAgain()
+            if cache.update({ $0.entries.hasPending }) { scheduleFlush(after: .nanoseconds(0), isHinted: true) }
+        case .reachable(false): recordUnavailable(.unreadable(file: storage.name, reason: "it cannot be reached at present"))
+        case .failed(let error): reports.report(error)
+        }
+    }
+
+    /// Applies differences to the entries, also while a commit is under way; returns false if others are missing between them.
+    private func apply(_ changes: StorageChanges) -> Bool {
+        guard !cache.update({ $0.isClosed }), let revision = base.revision, revision.history == changes.revision.history else {
+            return false
+        }
+        guard changes.revision.isNewer(than: revision) else { return true }
+        guard changes.apply(to: revision) else { return false }
+        adopt(StorageEntries(base, with: changes.values, revision: changes.revision))
+        return true
+    }
+
+    /// Replaces the known entries of the storage by newer ones, and notifies observers of the differences.
+    private func adopt(_ latest: StorageEntries) {
+        let external = latest.changes(since: base)
+        base = latest
+        change { state in
+            // Under the lock: who sees that the storage is opened sees the entries. Before observers are notified: they may read keys,
+            // which may migrate entries.
+            availability.markOpened()
+            state.storageRevision = latest.revision
+            return external.isEmpty ? [] : merge(external, into: &state)
+        }
+    }
+
+    /// Merges differences, of which some may be those of the transaction that is just being stored.
+    private func merge(_ external: EntryEdits, into state: inout EntryCacheState) -> [EntryChange] {
+        let own = storedTransaction.withLock { $0 }
+        guard external.contains(where: { own.edits[$0.key] == $0.value }) else { return state.merge(external, origin: .external) }
+        return state.merge(external.filter { own.edits[$0.key] == $0.value }, origin: own.origin)
+            + state.merge(external.filter { own.edits[$0.key] != $0.value }, origin: .external)
+    }
+
+    /// Reads the storage after the operation under way, and again after a delay if that fails; the last valid values are kept meanwhile.
+    private func readAgain() async {
+        // A failed close reads the storage if that was requested meanwhile.
+        guard schedule.queueRead(), !cache.update({ $0.isClosed }) else { return }
+        do throws(StorageError) {
+            try await read()
+            // What prevented a write may have passed.
+            if cache.update({ $0.entries.hasPending }), let delay = schedule.writes.hint() { scheduleFlush(after: delay, isHinted: true) }
+        } catch {
+            // Resuming reads the storage again.
+            if case .suspended = error { return }
+            guard let (delay, isLasting) = schedule.reads.failed() else { return }
+            readAgain(after: delay)
+            // If the storage was never opened, only a different reason is reported.
+            if availability.isOpened ? isLasting : availability.value != .unavailable(error) { recordUnavailable(error) }
+        }
+    }
+
+    private nonisolated func readAgain(after delay: DispatchTimeInterval) {
+        start(after: .now() + delay) { synchronizer in
+            synchronizer.schedule.reads.beginScheduled()
+            await synchronizer.readAgain()
+        }
+    }
+
+    /// Reads the storage, and notifies observers of changes by others.
+    func read() async throws(StorageError) {
+        let latest = try await load()
+        // Differences that were reported while the storage was read may be newer.
+        adopt(latest.isOlder(than: base) ? base : latest)
+        scheduleCheckpoint(isOwn: false)
+        let needsReplay = storage.journaling?.needsReplay == true && !isSuspended
+        if let delay = schedule.didRead(needsReplay: needsReplay) { readAgain(after: delay) }
+        // If edits are pending, writing them determines whether the storage is available.
+        if !cache.update({ $0.entries.hasPending }) { recordAvailable() }
+    }
+}
+
+// MARK: - Checkpoints
+
+extension Synchronizer {
+    /// Schedules a checkpoint if the storage lacks commits.
+    ///
+    /// - Parameter isOwn: whether they are those of this store.
+    func scheduleCheckpoint(isOwn: Bool) {
+        guard storage.needsCheckpoint, !isSuspended else { return }
+        if case .wake(let time) = schedule.didJournal(isOwn: isOwn, at: .now) { checkpoint(at: time) }
+    }
+
+    private nonisolated func checkpoint(at time: Debouncer.Instant) {
+        start(after: .after(Debouncer.Instant.now.duration(to: time))) { await $0.checkpointIfDue() }
+    }
+
+    private func checkpointIfDue() async {
+        switch schedule.checkpointWoke(at: .now) {
+        case .none: return
+        case .wake(let time): return checkpoint(at: time)
+        case .process: break
+        }
+        guard !isSuspended, !cache.update({ $0.isClosed }) else { return }
+        do throws(StorageError) {
+            try await checkpoint()
+            schedule.checkpoints.succeed()
+        } catch {
+            if case .suspended = error { return }
+            // The edits are durable in the journal.
+            reports.report(error)
+            start(after: .now() + schedule.checkpoints.fail()) { $0.scheduleCheckpoint(isOwn: true) }
+        }
+    }
+}
+
+extension StorageEntries {
+    /// Whether other entries are those of a later revision of the same history.
+    func isOlder(than other: StorageEntries) -> Bool {
+        guard let revision, let later = other.revision else { return false }
+        return later.isNewer(than: revision)
+    }
+}

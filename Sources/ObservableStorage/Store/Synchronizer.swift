@@ -1,0 +1,219 @@
+import Dispatch
+import FoundationSubset
+
+/// Synchronizes the entries of a store in memory with those of its backend: writes pending edits, reads changes by others, and retries after
+/// failures.
+///
+/// It runs on the same queue as the store, and is released after it, when the operations under way have ended.
+actor Synchronizer {
+    nonisolated let cache: EntryCache
+    nonisolated let storage: SerializedBackend
+    nonisolated let reports: FailureReports
+    nonisolated let availability: AvailabilityState
+    nonisolated let unknownEdits = UnknownEdits()
+    /// The edits of the transaction that is being stored: the backend may report them before it has returned.
+    nonisolated let storedTransaction = Lock<(edits: EntryEdits, origin: ChangeOrigin)>(([:], .local))
+    /// The entries of the backend when they were last read or written.
+    var base: StorageEntries
+    var schedule: SynchronizationSchedule
+    /// An error of an edit that the backend rejected, until a flush throws it.
+    var rejection: StorageError?
+    // The number of calls of `close` that have not returned.
+    private var closings = 0
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        storage.executor.asUnownedSerialExecutor()
+    }
+
+    /// Starts to watch the backend, whose entries were read.
+    init(
+        _ cache: EntryCache, with storage: SerializedBackend, entries: StorageEntries, _ reports: FailureReports,
+        _ availability: AvailabilityState
+    ) {
+        self.cache = cache
+        self.storage = storage
+        self.reports = reports
+        self.availability = availability
+        base = entries
+        schedule = SynchronizationSchedule(storage.journaling?.checkpointDelays)
+        StoreRegistry.all.add(self)
+        LifeCycleObserver.start()
+        storage.startWatching(since: entries.revision) { [weak self] event in self?.receive(event) }
+    }
+
+    /// The write that is made at the end of the process.
+    nonisolated var lastWrite: LastWrite {
+        LastWrite(cache: cache, storage: storage, reports: reports, unknownEdits: unknownEdits)
+    }
+
+    deinit {
+        storage.stopWatching()
+        if cache.update({ $0.entries.hasPending }) || storage.needsCheckpoint {
+            // There is no later attempt: edits that this one cannot write are lost.
+            StoreRegistry.all.write(lastWrite) { [cache, endObservations] in
+                cache.leaveLog()
+                endObservations()
+            }
+        } else {
+            cache.endLog()
+            endObservations()
+        }
+        // Removed last: the process may exit meanwhile on another thread, and waits for the stores in the registry only.
+        StoreRegistry.all.remove(ObjectIdentifier(self))
+    }
+
+    // Ends all streams and listeners.
+    private nonisolated var endObservations: @Sendable () -> Void {
+        { [cache, reports, availability] in
+            cache.finish()
+            reports.finish()
+            availability.finish()
+        }
+    }
+
+    // MARK: Flushing
+
+    /// See ``ObservableStore/flush(to:)``.
+    func flush(to destination: FlushDestination) async throws(StorageError) {
+        try await writeEdits()
+        if destination == .storage { try await checkpoint() }
+        if let rejection = rejection.take() { throw rejection }
+        guard !availability.isOpened else { return }
+        do throws(StorageError) {
+            try await read()
+        } catch {
+            throw error.with(.kept)
+        }
+    }
+
+    /// See ``ObservableStore/close(discardingEdits:)``.
+    func close(discardingEdits discardsEdits: Bool) async throws(StorageError) {
+        closings += 1
+        defer { closings -= 1 }
+        cache.update { state in
+            state.isClosed = true
+            storage.interruption.withdraw(.suspension)
+            state.flushes.liftSuspension()
+        }
+        do throws(StorageError) {
+            try await commitEdits()
+            try await checkpoint()
+        } catch {
+            guard discardsEdits else {
+                // Another call that still tries to close the store closes it, or ends like this one.
+                if closings == 1 { reopen() }
+                recordUnwritten(error.with(.kept))
+                throw error.with(.kept)
+            }
+            // The edits are moved out of the lock before they are released.
+            let edits = cache.update { $0.discardPending() }
+            // Without any, those of the journal are not in the list yet, and are written by whoever opens it next.
+            reports.report(edits.isEmpty ? error : error.with(.lost(keys: edits.keys.sorted())))
+        }
+        cache.endLog(discardingEdits: true)
+        storage.stopWatching()
+        endObservations()
+    }
+
+    private func reopen() {
+        cache.update { state in
+            state.isClosed = false
+            // Not if the store was resumed meanwhile.
+            if state.flushes.restoreSuspension() { storage.interruption.request(.suspension) }
+        }
+        guard schedule.isReadQueued else { return }
+        schedule.beginRead()
+        receive(.changed)
+    }
+
+    /// Writes the pending edits as soon as the queue is free.
+    ///
+    /// - Parameter store: retained until then, so that ``ObservableStore/shared(at:)`` returns it to others meanwhile.
+    nonisolated func scheduleFlush(retaining store: ObservableStore? = nil) {
+        guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
+        guard !StoreRegistry.all.isForkedChild else {
+            return reports.report(
+                .unwritable(
+                    file: storage.name, reason: "the store was opened before this process was forked; open it in the child", edits: .kept))
+        }
+        storage.executor.queue.async {
+            // Starting this thread may have taken the processor from the one that made the edit, which does not wait for the commit.
+            sched_yield()
+            guard self.cache.update({ $0.flushes.beginQueued() }) else { return }
+            self.start { synchronizer in
+                await synchronizer.writeEditsBehind()
+                withExtendedLifetime(store) {}
+            }
+        }
+    }
+
+    /// Writes the pending edits after a delay, unless they are written before; does not retain the store until then.
+    ///
+    /// - Parameter isHinted: whether an event of the storage is the reason.
+    func scheduleFlush(after delay: DispatchTimeInterval, isHinted: Bool = false) {
+        let time = DispatchTime.now() + delay
+        guard let number = cache.update({ $0.scheduleFlush(at: time) }) else { return }
+        storage.executor.queue.asyncAfter(deadline: time) { [weak self] in
+            guard let self, cache.update({ $0.flushes.begin(number) }) else { return }
+            start { synchronizer in
+                if !isHinted { synchronizer.schedule.writes.attempt() }
+                await synchronizer.writeEditsBehind()
+            }
+        }
+    }
+
+    private func writeEditsBehind() async {
+        do {
+            try await writeEdits(isBehind: true)
+        } catch {
+            // The error was already reported.
+            scheduleFlush(after: schedule.writes.fail())
+        }
+    }
+
+    private func writeEdits(isBehind: Bool = false) async throws(StorageError) {
+        do throws(StorageError) {
+            try await commitEdits(isBehind: isBehind)
+        } catch {
+            let failure = error.with(.kept)
+            recordUnwritten(failure)
+            throw failure
+        }
+    }
+
+    private func recordUnwritten(_ failure: StorageError) {
+        // The storage has not failed, and resuming writes the edits.
+        if case .suspended = failure { return }
+        recordUnavailable(failure)
+    }
+
+    /// Records that the storage cannot be used at present.
+    func recordUnavailable(_ error: StorageError) {
+        availability.set(.unavailable(error))
+        reports.report(error)
+    }
+
+    /// Records that the storage can be used at present.
+    func recordAvailable() {
+        guard availability.value != .available else { return }
+        availability.set(.available)
+        reports.recovered()
+    }
+
+    // MARK: Changes in memory
+
+    /// Changes the entries in memory, schedules a flush of the edits, and notifies observers.
+    ///
+    /// - Parameters:
+    ///   - token: the writer's own subscription, which is not notified.
+    ///   - store: see ``scheduleFlush(retaining:)``.
+    nonisolated func change<Failure: Error>(
+        muting token: ObservationToken? = nil, retaining store: ObservableStore? = nil,
+        _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]
+    ) throws(Failure) {
+        let (deliveries, needsFlush) = try cache.change(muting: token?.subscriptionID ?? 0, body)
+        if needsFlush { scheduleFlush(retaining: store) }
+        // Last, because a listener may be slow.
+        cache.deliver(deliveries)
+    }
+}

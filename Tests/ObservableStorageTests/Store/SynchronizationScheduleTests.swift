@@ -1,0 +1,79 @@
+import Dispatch
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("The schedule of a store's attempts", .timeLimit(.minutes(10)))
+struct SynchronizationScheduleTests {
+    private let start = Debouncer.Instant.now
+
+    private func schedule(hasJournal: Bool = true) -> SynchronizationSchedule {
+        let mode = JournalMode.full(quiet: .milliseconds(50), atMost: .milliseconds(500))
+        return SynchronizationSchedule(hasJournal ? JournalOptions(mode) : nil)
+    }
+
+    @Test("Events during an operation queue one read, which begins before later events")
+    func queue() {
+        var schedule = schedule()
+        #expect(schedule.queueRead() == true)
+        #expect(schedule.isReadQueued)
+        #expect(schedule.queueRead() == false)
+        schedule.beginRead()
+        #expect(!schedule.isReadQueued)
+        #expect(schedule.queueRead() == true)
+    }
+
+    @Test("One read is scheduled after failures, at increasing intervals, and the fourth failure is reported")
+    func reads() {
+        var attempts = ReadAttempts()
+        var delays: [Int] = []
+        for number in 1...5 {
+            guard case (.milliseconds(let delay), let isLasting)? = attempts.failed() else { break }
+            delays.append(delay)
+            #expect(isLasting == (number == 4))
+            // Events cause attempts too, which do not count.
+            let other = attempts.failed()
+            #expect(other?.delay == nil)
+            attempts.beginScheduled()
+        }
+        #expect(delays == [50, 100, 200, 400, 800])
+        attempts.succeeded()
+        let delay = attempts.failed()?.delay
+        #expect(delay == .milliseconds(50))
+    }
+
+    @Test("A replay that another process prevents is repeated, at increasing intervals, with one read scheduled at a time")
+    func replays() {
+        var schedule = schedule()
+        #expect(schedule.didRead(needsReplay: true) == .milliseconds(50))
+        #expect(schedule.didRead(needsReplay: true) == nil)
+        schedule.reads.beginScheduled()
+        #expect(schedule.didRead(needsReplay: true) == .milliseconds(100))
+        schedule.reads.beginScheduled()
+        #expect(schedule.didRead(needsReplay: false) == nil)
+        #expect(schedule.didRead(needsReplay: true) == .milliseconds(50))
+    }
+
+    @Test("A commit shows that the storage can be read and written")
+    func commit() {
+        var schedule = schedule()
+        _ = schedule.writes.fail()
+        _ = schedule.reads.failed()
+        schedule.reads.beginScheduled()
+        schedule.didCommit()
+        #expect(schedule.writes.failures == 0)
+        #expect(schedule.reads.failures == 0)
+    }
+
+    @Test("A checkpoint waits for a quiet time, ten times as long for commits of others, and none is made without a journal")
+    func checkpoints() {
+        var own = schedule()
+        #expect(own.didJournal(isOwn: true, at: start) == .wake(at: start + .milliseconds(50)))
+        #expect(own.checkpointWoke(at: start + .milliseconds(50)) == .process)
+        var others = schedule()
+        #expect(others.didJournal(isOwn: false, at: start) == .wake(at: start + .milliseconds(500)))
+        var none = schedule(hasJournal: false)
+        #expect(none.didJournal(isOwn: true, at: start) == .none)
+        #expect(none.checkpointWoke(at: start) == .none)
+    }
+}
