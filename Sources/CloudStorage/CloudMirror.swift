@@ -264,7 +264,7 @@ extension CloudMirror {
         do throws(StorageError) {
             let missed = try store.replace(pulls)
             try store.note(notes)
-            noteStored(pulls)
+            confirmStored(pulls)
             return missed.map { name, value in .missed(name, value) }
         } catch {
             if error != .closed { store.report(error) }
@@ -274,7 +274,7 @@ extension CloudMirror {
     }
 
     /// Records when pulled values are stored: a change that the storage has afterwards is none that was made before.
-    private func noteStored(_ pulls: [ObservableStore.Replacement]) {
+    private func confirmStored(_ pulls: [ObservableStore.Replacement]) {
         if pulls.isEmpty { return }
         Task { [weak self, store] in
             do {

@@ -54,8 +54,8 @@ struct CloudMirrorState: Sendable {
         var isUnreadable = false
         /// The stored value and time that a pull replaces, until the storage has that.
         var replaced: (value: PropertyListValue?, stamp: CloudStamp?)?
-        /// The last refusal or rejection that was told.
-        var told: CloudMirror.Event?
+        /// The last refusal or rejection that was reported.
+        var reported: CloudMirror.Event?
 
         /// A time later than all known ones, even if a clock is wrong, up to the latest that there is.
         func time(after now: Int64) -> Int64 {
@@ -192,11 +192,11 @@ struct CloudMirrorState: Sendable {
             // Values set before the end of the download are discarded; the documentation advises a delay.
             isDownloading = true
             read(cloud)
-            noteDiscarded()
+            markDiscarded()
             return [.tell(.downloadBegan)] + reconcile() + [.wait]
         case .quotaViolation:
             read(cloud)
-            noteDiscarded()
+            markDiscarded()
             fullSize = sizes.values.reduce(0, +)
             return [.tell(.quotaExceeded)] + reconcile()
         case .accountChange:
@@ -245,7 +245,7 @@ extension CloudMirrorState {
     }
 
     /// Marks the edits that the cloud does not have as not pushed.
-    private mutating func noteDiscarded() {
+    private mutating func markDiscarded() {
         for name in names {
             guard let register = registers[name], !register.isUnreadable, let stamp = register.stamp else { continue }
             if register.remote.map({ $0.envelope.time < stamp.time }) ?? true { registers[name]?.stamp?.isPushed = false }
@@ -280,7 +280,7 @@ extension CloudMirrorState {
         }
         let stamp = CloudStamp(time, isPushed: true)
         registers[name]?.stamp = stamp
-        registers[name]?.told = nil
+        registers[name]?.reported = nil
         if stored == register.value { return note(name) }
         registers[name]?.replaced = (register.value, register.notedStamp)
         registers[name]?.value = stored
@@ -300,7 +300,7 @@ extension CloudMirrorState {
         sizes[name] = CloudLimits.size(of: entry, named: name)
         registers[name]?.remote = Remote(entry: entry, envelope: envelope, stored: .success(register.value))
         registers[name]?.stamp?.isPushed = true
-        registers[name]?.told = nil
+        registers[name]?.reported = nil
         let actions = [.push(name, entry)] + note(name)
         guard isRemoval, fullSize != nil else { return actions }
         // There is room again.
@@ -320,8 +320,8 @@ extension CloudMirrorState {
     }
 
     private mutating func tell(_ event: CloudMirror.Event, _ name: String) -> [Action] {
-        guard registers[name]?.told != event else { return [] }
-        registers[name]?.told = event
+        guard registers[name]?.reported != event else { return [] }
+        registers[name]?.reported = event
         return [.tell(event)]
     }
 }
