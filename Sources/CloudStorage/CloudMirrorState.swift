@@ -12,7 +12,8 @@ struct CloudMirrorState: Sendable {
         /// A value in the store has changed; the value and the time are the present ones. A migration is not an edit of the user, and
         /// neither is a change by another process that took the time with the value: the file was deleted or replaced.
         case localChanged(String, PropertyListValue?, CloudStamp?, isMigration: Bool, isExternal: Bool = false)
-        /// A pulled value did not replace the present one, which is another one than expected; nor was its time noted.
+        /// A pulled value did not replace the present one, which is another one than expected; nor was its time noted. If the present one is
+        /// not the pulled one, ``localChanged(_:_:_:isMigration:isExternal:)`` follows, with the time of the edit.
         case missed(String, PropertyListValue?)
         /// The storage has the pulled values.
         case stored([String: PropertyListValue?])
@@ -54,12 +55,14 @@ struct CloudMirrorState: Sendable {
         var isUnreadable = false
         /// The stored value and time that a pull replaces, until the storage has that.
         var replaced: (value: PropertyListValue?, stamp: CloudStamp?)?
+        /// Whether the next edit was made before the value in the cloud was pulled.
+        var isRemoteUnseen = false
         /// The last refusal or rejection that was reported.
         var reported: CloudMirror.Event?
 
         /// A time later than all known ones, even if a clock is wrong, up to the latest that there is.
         func time(after now: Int64) -> Int64 {
-            min(CloudEnvelope.latest, max(now, (stamp?.time ?? 0) + 1, (remote?.envelope.time ?? 0) + 1))
+            min(CloudEnvelope.latest, max(now, (stamp?.time ?? 0) + 1, isRemoteUnseen ? 0 : (remote?.envelope.time ?? 0) + 1))
         }
     }
 
@@ -90,10 +93,16 @@ struct CloudMirrorState: Sendable {
         case .localChanged(let name, let value, let stamp, let isMigration, let isExternal):
             return change(name, to: value, stamp, isMigration: isMigration, isExternal: isExternal, now: now)
         case .missed(let name, let value):
+            guard let register = registers[name] else { return [] }
             registers[name]?.notedStamp = nil
             registers[name]?.replaced = nil
-            if registers[name]?.value == value { return note(name) }
-            return change(name, to: value, nil, isMigration: false, isExternal: false, now: now)
+            if register.value == value { return note(name) }
+            guard let replaced = register.replaced else { return [] }
+            // The edit was made without the value in the cloud: the later one of the two counts.
+            registers[name]?.value = replaced.value
+            registers[name]?.stamp = replaced.stamp
+            registers[name]?.isRemoteUnseen = true
+            return []
         case .stored(let values):
             for (name, value) in values where registers[name]?.value == value { registers[name]?.replaced = nil }
             return []
@@ -146,11 +155,13 @@ struct CloudMirrorState: Sendable {
             registers[name]?.value = value
             registers[name]?.stamp = stored
             registers[name]?.notedStamp = stored
+            registers[name]?.isRemoteUnseen = false
             return []
         }
         guard value != register.value else { return [] }
         registers[name]?.value = value
         registers[name]?.replaced = nil
+        registers[name]?.isRemoteUnseen = false
         let givenUp = isExternal ? register.replaced.flatMap { $0.stamp?.time == stored?.time ? $0 : nil } : nil
         // A pull was given up because another process had made an edit: this one, or one of what was pulled with it. Otherwise the file was
         // deleted or replaced.
@@ -164,15 +175,15 @@ struct CloudMirrorState: Sendable {
         if replacesNothing, isMigration || value == register.key.persistedDefault {
             // Nobody has chosen this value.
             registers[name]?.stamp = nil
-            return note(name)
+            return register.isRemoteUnseen ? reconcile(name) : note(name)
         }
         // The same value in a newer form keeps its time.
-        if isMigration, register.stamp == nil || replaced == value { return [] }
+        if isMigration, register.stamp == nil || replaced == value { return register.isRemoteUnseen ? reconcile(name) : [] }
         // Another value that a migration has set counts as made right after the last known one, or else it would be pulled back. So does one
         // that was set after a value of which another mirror of the file knows a later time.
         let known = stored.map { $0.isOfValue ? 0 : $0.time + 1 } ?? 0
         registers[name]?.stamp = CloudStamp(register.time(after: max(known, isMigration ? 0 : now)), isPushed: false)
-        return push(name)
+        return register.isRemoteUnseen ? reconcile(name) : push(name)
     }
 
     /// The present form of a value; nil if it is not a value of the key.

@@ -32,14 +32,18 @@ struct CloudMirrorStateTests {
         .localChanged("a", value, stamp, isMigration: isMigration)
     }
 
-    @Test("A pull that finds another value leaves it, as a later edit; one that finds the pulled value notes its time")
+    @Test("A pull that finds the pulled value notes its time; one that finds another value leaves it to the edit that follows")
     func missedPull() {
-        for (present, actions) in [
-            (1, [.note("a", stamp(5))]), (3, [.push("a", entry(3, at: 200)), .note("a", stamp(200))]),
-        ] as [(PropertyListValue, [CloudMirrorState.Action])] {
-            var (state, pull) = started(2, nil, cloud: ["a": entry(1, at: 5)])
-            #expect(pull == [.pull("a", from: 2, to: 1, stamp(5))])
-            #expect(state.handle(.missed("a", present), now: 200) == actions)
+        for (time, actions) in [
+            (200, [.push("a", entry(3, at: 200)), .note("a", stamp(200))]), (60, [.pull("a", from: 3, to: 1, stamp(70))]),
+        ] as [(Int64, [CloudMirrorState.Action])] {
+            var (state, pull) = started(2, nil, cloud: ["a": entry(1, at: 70)])
+            #expect(pull == [.pull("a", from: 2, to: 1, stamp(70))])
+            var other = state
+            #expect(other.handle(.missed("a", 1), now: 300) == [.note("a", stamp(70))])
+            #expect(state.handle(.missed("a", 3), now: 300) == [])
+            // The edit was made before the value in the cloud was known here: the later one counts.
+            #expect(state.handle(edit(3), now: time) == actions)
         }
     }
 

@@ -419,6 +419,8 @@ struct CloudMirrorTests {
         for mirror in mirrors { mirror.start() }
         stores[0][Keys.count] = 1
         await wait(for: 1, of: Keys.count, in: stores[1])
+        // Otherwise it may be written to the storage after the second edit, which came by the cloud before.
+        try await stores[0].flush()
         stores[1][Keys.count] = 2
         await wait(for: 2, of: Keys.count, in: stores[0])
         await wait(for: 2, of: "count", in: cloud)
