@@ -38,11 +38,7 @@ extension Journal {
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
     private func current(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
         guard let (status, isJournal) = try entry(of: target), isJournal else { return nil }
-        if var known, known.file.inode == status.identity.inode {
-            guard let records = try known.file.records(from: known.end, after: known.chain) else { return nil }
-            known.take(records)
-            return known
-        }
+        if let known, known.file.inode == status.identity.inode { return try known.continued() }
         do throws(StorageError) {
             guard let file = try JournalFile.open(of: target, calls: list.calls) else { return nil }
             return JournalState(file, try file.records(), after: known)
@@ -60,12 +56,9 @@ extension Journal {
         guard let known = known(of: target), known.entries != nil, !known.file.isCopy else { return nil }
         // Before the journal: a list is announced before it is put in place.
         let identity = try FileIdentity(at: target, calls: list.calls)
-        guard list.calls.statusOrNil(at: target.journal)?.identity.inode == known.file.inode,
-            let records = try known.file.records(from: known.end, after: known.chain)
+        guard list.calls.statusOrNil(at: target.journal)?.identity.inode == known.file.inode, let state = try known.continued(),
+            state.entries != nil, state.list(identity) != nil
         else { return nil }
-        var state = known
-        state.take(records)
-        guard state.entries != nil, state.list(identity) != nil else { return nil }
         keep(state, after: known)
         return state
     }

@@ -89,6 +89,14 @@ struct JournalState: Sendable {
         }
     }
 
+    /// The state after the records that were appended to the file since; nil if the file ends before this state.
+    func continued() throws(StorageError) -> JournalState? {
+        guard let records = try file.records(from: end, after: chain) else { return nil }
+        var state = self
+        state.take(records)
+        return state
+    }
+
     private mutating func add(_ commit: JournalCommit) {
         if let last = parts.last, last.count < Self.partSize {
             parts[parts.count - 1].append(commit)
