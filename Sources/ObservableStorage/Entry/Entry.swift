@@ -46,7 +46,7 @@ final class Entry: Observable, @unchecked Sendable {
 
     /// Counts a change. Called where the order of changes is determined.
     func countChange() {
-        changes.add(1, ordering: .sequentiallyConsistent)
+        changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
     }
 
     /// Replaces the value; returns false if it is the same.
@@ -69,7 +69,7 @@ final class Entry: Observable, @unchecked Sendable {
             return false
         }
         swap(&content.value, &replaced.value)
-        replaced.earlier = content.history.earlier
+        if !content.history.earlier.isEmpty { replaced.earlier = content.history.earlier }
         content.history.replaced(replaced.value, isRemoval: content.value == nil, isEdit: edit != 0, type: type, revision: revision)
         if edit != 0 { content.setPending(edit, condition: condition, principal: principal, paths: paths) }
         countChange()

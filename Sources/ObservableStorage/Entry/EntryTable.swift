@@ -86,12 +86,12 @@ struct EntryTable: Sendable {
     /// The same without a lookup of the name if its index has not changed: that is a third of the time of a write.
     ///
     /// - Parameter index: the last index of the entry of that name, in any table; afterwards its present index.
-    mutating func ensureEntry(_ name: String, at index: borrowing Atomic<Int>) -> Entry {
+    mutating func unretainedEntry(_ name: String, at index: borrowing Atomic<Int>) -> Unmanaged<Entry> {
         let last = index.load(ordering: .relaxed)
-        if last < entries.count, entries[last].name == name { return entries[last] }
+        if last < entries.count, entries[last].name == name { return .passUnretained(entries[last]) }
         let found = ensureIndex(name)
         index.store(found, ordering: .relaxed)
-        return entries[found]
+        return .passUnretained(entries[found])
     }
 
     private mutating func ensureIndex(_ name: String) -> Int {
