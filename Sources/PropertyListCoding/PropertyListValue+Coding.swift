@@ -107,10 +107,11 @@ extension PropertyListValue {
         return try XMLWriter.write(edited)
     }
 
-    /// The binary property list after edits of the entries of its root, byte for byte as ``encode(_:with:as:editing:)`` writes it; nil if it
-    /// has to be written anew.
+    /// The binary property list after edits of the entries of its root; nil if it has to be written anew.
     ///
-    /// - Parameter document: a binary property list that ``encode(_:with:as:editing:)`` has written.
+    /// It has the bytes that ``encode(_:with:as:editing:)`` writes, except that it may contain equal leaves more than once.
+    ///
+    /// - Parameter document: a binary property list that ``encode(_:with:as:editing:)`` or this function has written.
     package static func document(_ document: Data, after edits: [String: PropertyListValue?]) -> Data? {
         BinaryEditor.edit(document, edits)
     }

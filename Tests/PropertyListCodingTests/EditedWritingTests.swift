@@ -63,20 +63,24 @@ import Testing
     }
 }
 
-/// Editing a binary document that was written here must be equal to writing the edited dictionary.
+/// Editing a binary document that was written here must be read as the edited dictionary.
 @Suite("Editing written binary property lists") struct BinaryEditingTests {
     typealias Edits = [String: PropertyListValue?]
 
     /// Whether the document could be edited; then it has the bytes of writing everything anew.
+    ///
+    /// - Parameter isShared: whether a value is shared before or afterwards, so that the bytes may be others.
     @discardableResult
-    private func isEdited(_ base: [String: PropertyListValue], _ edits: Edits) throws -> Bool {
+    private func isEdited(_ base: [String: PropertyListValue], _ edits: Edits, isShared: Bool = false) throws -> Bool {
         let document = try PropertyListValue.encode(base, with: [:], as: .binary)
         guard let edited = PropertyListValue.document(document, after: edits) else { return false }
-        #expect(try edited == PropertyListValue.encode(base, with: edits, as: .binary))
+        let written = try PropertyListValue.encode(base, with: edits, as: .binary)
+        if !isShared { #expect(edited == written) }
+        #expect(try PropertyListValue.decode(edited).value == PropertyListValue.decode(written).value)
         return true
     }
 
-    @Test("Random leaves are set in random dictionaries, again and again", arguments: 0..<UInt64(100))
+    @Test("Random leaves are set in random dictionaries, again and again in the same document", arguments: 0..<UInt64(100))
     func random(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var base: [String: PropertyListValue] = [:]
@@ -89,31 +93,52 @@ import Testing
                 edits[key] = .random(depth: 0, using: &generator)
             }
             base = edits.reduce(into: base) { $0[$1.key] = $1.value }
-            let written = try PropertyListValue.dictionary(base).encoded(as: .binary)
-            if let edited = PropertyListValue.document(document, after: edits) {
-                #expect(edited == written)
-                count += 1
+            guard let edited = PropertyListValue.document(document, after: edits) else {
+                document = try PropertyListValue.dictionary(base).encoded(as: .binary)
+                continue
             }
-            document = written
+            #expect(try PropertyListValue.decode(edited).value == .dictionary(base))
+            document = edited
+            count += 1
         }
-        // Values with one of few texts or numbers are shared, containers are not replaced.
+        // Containers are not replaced, and no new leaf is added.
         #expect(count > 0)
+        // What the edits have left can be edited by others, and by the reader that compares two documents.
+        let rewritten = try PropertyListValue.dictionary(base).encoded(as: .binary)
+        #expect(PropertyListValue.changes(in: rewritten, since: document, of: { base[$0] }) ?? [:] == [:])
     }
 
-    @Test("A value that another entry has, or will have, is shared, for which everything is written anew")
+    @Test("A value that another entry has is repeated, or referred to if the earlier one was shared as well")
     func sharing() throws {
         let base: [String: PropertyListValue] = ["a": 1, "b": 2, "c": "text", "d": 2, "e": ["x": "inside"], "name": "a"]
         #expect(try isEdited(base, ["a": 3]))
         #expect(try isEdited(base, ["c": "other"]))
-        // Shared before, with another value or a key.
+        // Shared before, with another value or a key: only another leaf that is there already can take its place.
         #expect(try !isEdited(base, ["b": 3]))
-        #expect(try !isEdited(base, ["name": "b"]))
+        #expect(try !isEdited(base, ["name": "new"]))
+        #expect(try isEdited(base, ["b": 1], isShared: true))
+        #expect(try isEdited(base, ["name": "b"], isShared: true))
         // Shared afterwards: with a value, one inside a dictionary, a key.
-        #expect(try !isEdited(base, ["a": 2]))
-        #expect(try !isEdited(base, ["c": "inside"]))
-        #expect(try !isEdited(base, ["c": "name"]))
+        #expect(try isEdited(base, ["a": 2], isShared: true))
+        #expect(try isEdited(base, ["c": "inside"], isShared: true))
+        #expect(try isEdited(base, ["c": "name"], isShared: true))
         // Two that get equal values.
-        #expect(try !isEdited(base, ["a": 7, "c": 7]))
+        #expect(try isEdited(base, ["a": 7, "c": 7], isShared: true))
+    }
+
+    @Test("Booleans are set to each other in place", arguments: [1, 200, 70_000])
+    func booleans(count: Int) throws {
+        var base = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", PropertyListValue.boolean($0.isMultiple(of: 2))) })
+        base["on"] = true
+        base["off"] = false
+        var document = try PropertyListValue.encode(base, with: [:], as: .binary)
+        let size = document.count
+        for (key, value) in [("on", false), ("off", true), ("0", false), ("on", true)] {
+            base[key] = .boolean(value)
+            document = try #require(PropertyListValue.document(document, after: [key: .boolean(value)]))
+            #expect(try PropertyListValue.decode(document).value == .dictionary(base))
+        }
+        #expect(document.count == size)
     }
 
     @Test("New and removed entries, and containers, are written anew")

@@ -1,8 +1,9 @@
 import FoundationSubset
 
-/// Replaces values in a binary property list that ``BinaryWriter`` has written, with the result that writing everything anew has.
+/// Replaces values in a binary property list that ``BinaryWriter`` has written, without encoding the others.
 ///
-/// It looks at each object once. Without it, commit.1000 takes 1.09 times as long.
+/// A leaf that only the edited entry refers to is replaced in place, even if another one is equal; an entry that shares its value, as most
+/// booleans are shared, refers to the equal leaf instead. It looks at each object once. Without it, commit.1000 takes 1.09 times as long.
 struct BinaryEditor {
     // Of several, each takes as long as the first.
     private static let maximumCount = 8
@@ -52,17 +53,20 @@ struct BinaryEditor {
     private func replaceValue(
         of key: UnsafeRawBufferPointer, with value: UnsafeRawBufferPointer
     ) throws(PropertyListError) -> Data? {
-        guard let key = try object(of: key, without: value), let position = position(of: key) else { return nil }
-        let object = try reader.object(entries.count / 2 + position, in: entries)
-        // Another reference to the old value would have to find it in another place.
+        guard let (key, equal) = try objects(of: key, and: value), let position = position(of: key) else { return nil }
+        let index = entries.count / 2 + position
+        let object = try reader.object(index, in: entries)
         let start = try reader.offset(of: object)
-        guard start < leavesEnd, let end = try reader.endOfLeaf(at: start), try isReferredToOnce(object) else { return nil }
-        return try replace(start..<end, with: value)
+        guard start < leavesEnd, let end = try reader.endOfLeaf(at: start) else { return nil }
+        if try isReferredToOnce(object) { return try replace(start..<end, with: value) }
+        return equal.map { refer(index, to: $0) }
     }
 
-    /// The object of a key; nil if there is none, or if another object has the new value, which would be shared.
-    private func object(of key: UnsafeRawBufferPointer, without value: UnsafeRawBufferPointer) throws(PropertyListError) -> UInt64? {
-        var found: UInt64?
+    /// The objects of a key and of a value; nil for a value that is none, and instead of both if there is no such key.
+    private func objects(
+        of key: UnsafeRawBufferPointer, and value: UnsafeRawBufferPointer
+    ) throws(PropertyListError) -> (key: UInt64, value: UInt64?)? {
+        var (found, equal): (UInt64?, UInt64?) = (nil, nil)
         var last = 0
         var longest = value.count
         for object in 0..<reader.objectCount {
@@ -71,7 +75,7 @@ struct BinaryEditor {
             guard offset > last else { return nil }
             if last > 0 { longest = max(longest, offset - last) }
             last = offset
-            if has(value, at: offset) { return nil }
+            if equal == nil, has(value, at: offset) { equal = UInt64(object) }
             if found == nil, has(key, at: offset) { found = UInt64(object) }
         }
         longest = max(longest, leavesEnd - last)
@@ -79,7 +83,7 @@ struct BinaryEditor {
         let references = (reader.objectsEnd - leavesEnd) / reader.referenceSize
         let (cost, overflow) = references.multipliedReportingOverflow(by: 1 + DecodingLimits.cost(ofLeafSize: longest))
         guard !overflow, cost <= DecodingLimits.maximumCost(forInput: leavesEnd) else { return nil }
-        return found
+        return found.map { ($0, equal) }
     }
 
     // The bytes of a leaf determine its end, so that an equal prefix is an equal leaf.
@@ -101,6 +105,17 @@ struct BinaryEditor {
             for index in 0..<references.count where references[index] == object { count += 1 }
         }
         return count == 1
+    }
+
+    /// Makes a reference of the root one to another object.
+    private func refer(_ index: Int, to object: UInt64) -> Data {
+        let offset = entries.offset(of: index)
+        let bytes = reader.bytes
+        var output = OutputBuffer(capacity: bytes.count)
+        output.append(bytes[0..<offset])
+        output.append(object, size: reader.referenceSize)
+        output.append(bytes[offset + reader.referenceSize..<bytes.count])
+        return output.data()
     }
 
     private func replace(_ range: Range<Int>, with value: UnsafeRawBufferPointer) throws(PropertyListError) -> Data? {
