@@ -100,6 +100,9 @@ struct Checkpoint {
         let isRecognized = state.revision == revision && state.file.isSynchronized(to: state.end)
         try journal.append([.list(announced)], to: &state)
         if !isRecognized { try state.file.synchronize(to: state.end) }
-        return try draft.replacement.replace() ? .placed(announced) : .failed
+        let isPlaced = try list.currentWatch.replacingList(by: draft.replacement) { () throws(StorageError) in
+            try draft.replacement.replace()
+        }
+        return isPlaced ? .placed(announced) : .failed
     }
 }

@@ -82,7 +82,7 @@ extension Journal {
         guard !records.isEmpty else { return }
         var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
         for record in records { try encode(record, in: &appended, &bytes) }
-        try state.file.append(bytes, at: state.end)
+        try list.currentWatch.writingJournal { () throws(StorageError) in try state.file.append(bytes, at: state.end) }
         state.take(appended)
         remember(state)
     }

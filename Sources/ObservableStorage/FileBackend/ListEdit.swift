@@ -138,7 +138,9 @@ struct ListEdit {
 
     private func rename(_ draft: ListDraft) throws(StorageError) -> Bool {
         do throws(StorageError) {
-            return try draft.replacement.replace()
+            return try list.currentWatch.replacingList(by: draft.replacement) { () throws(StorageError) in
+                try draft.replacement.replace()
+            }
         } catch {
             guard draft.replacement.isMounted,
                 let copy = try list.configuration.inPlaceWriting.copy(of: draft.target, calls: list.calls)

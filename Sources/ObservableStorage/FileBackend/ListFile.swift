@@ -19,6 +19,7 @@ final class ListFile: Sendable {
     private let isXML = Atomic(false)
     /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
+    private let watch = Lock(WeakWatch())
     /// Possible remains of incomplete writes: temporary files, of this writer or of writers that died, and content in the file that a
     /// power failure may undo.
     let leftovers = Lock<(temporaries: Bool, content: Bool)>((true, false))
@@ -32,6 +33,16 @@ final class ListFile: Sendable {
         self.configuration = configuration.effective
         self.isOutsideContainer = isOutsideContainer ?? calls.rules.forbidsLockWhileSuspended(of: self.name)
         self.calls = calls
+    }
+
+    /// The last watch of the list that has not ended.
+    var currentWatch: ListWatch? {
+        get { watch.withLock { $0.value } }
+        set { watch.withLock { $0.value = newValue } }
+    }
+
+    private struct WeakWatch: Sendable {
+        weak var value: ListWatch?
     }
 
     var isReadOnly: Bool { configuration.access == .readOnly }

@@ -149,10 +149,11 @@ public final class PropertyListFile: BlockingStorageBackend {
             case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
         }
+        let watch = ListWatch(watcher, journalWatch)
+        list.currentWatch = watch
         let token = list.reports.subscribe { error in queue.async { report(.failed(error)) } }
         return ObservationToken {
-            watcher.cancel()
-            journalWatch.cancel()
+            watch.cancel()
             token.cancel()
         }
     }

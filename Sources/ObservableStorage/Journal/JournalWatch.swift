@@ -30,6 +30,9 @@ final class JournalWatch: Sendable {
         replaced?.cancel()
     }
 
+    /// The watcher of the present journal.
+    var watcher: FileWatcher? { watched.withLock { $0?.watcher } }
+
     func cancel() {
         watched.take { $0.take() }?.watcher?.cancel()
     }

@@ -64,6 +64,13 @@ public final class FileWatcher: Sendable {
         session.mechanism
     }
 
+    /// Makes a change of the file by this process, which need not be reported to this watcher; others are told.
+    ///
+    /// - Parameter body: makes the change, and returns the file that the path has then; nil if that is not known.
+    func withoutEvents<Failure: Error>(of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
+        try session.withoutEvents(of: change, body)
+    }
+
     /// Stops watching; calling it again has no effect.
     ///
     /// If it is called on the watcher's queue, nothing is delivered after it returns; otherwise, a call that has begun may still finish.

@@ -58,6 +58,21 @@ final class FileWatcherSession: Sendable {
         queue.async { [weak self] in self?.process() }
     }
 
+    /// Makes a change of the file; see ``FileWatcher/withoutEvents(of:_:)``.
+    func withoutEvents<Failure: Error>(of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
+        guard let registration = state.withLock({ $0.registration }) else {
+            _ = try body()
+            return
+        }
+        guard try registration.withoutEvents(of: change, body), change == .replacement else { return }
+        // The new file is watched as one that another writer has renamed to the path.
+        let action = state.withLock { state in
+            state.isUpdateDue = true
+            return state.debouncer.modified(at: .now)
+        }
+        perform(action)
+    }
+
     func cancel() {
         // Also the handler, whose captures are released after unlocking.
         let (_, registration, poll) = state.take { state in (state.handler.take(), state.registration.take(), state.poll.take()) }

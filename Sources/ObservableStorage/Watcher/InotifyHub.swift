@@ -10,6 +10,11 @@
     final class InotifyHub: Sendable {
         typealias WatchKey = InotifyTable<InotifyRegistration>.WatchKey
 
+        struct State {
+            var instance: ActivatedSource?
+            var table = InotifyTable<InotifyRegistration>()
+        }
+
         private static let bufferSize = 64 * 1024
 
         /// The shared instance of this process.
@@ -18,7 +23,7 @@
         let calls: InotifyCalls
         let files: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub")
-        private let state = Lock<(instance: ActivatedSource?, table: InotifyTable<InotifyRegistration>)>((nil, InotifyTable()))
+        private let state = Lock(State())
         private let mountReports = Lock(false)
 
         /// - Parameters:
@@ -65,13 +70,18 @@
             _ subscriber: InotifyRegistration, path: String, name: String?, for mask: UInt32
         ) throws(WatchError) -> WatchKey? {
             // One critical section, because an event in between would find no subscriber.
-            let result = state.withLock { state -> Int32 in
+            let (result, isLost) = state.withLock { state -> (Int32, Bool) in
                 let instance = open(&state.instance)
-                guard instance >= 0 else { return instance }
-                let watch = calls.watch(instance, path, mask)
-                if watch >= 0 { state.table.insert(subscriber, for: WatchKey(watch: watch, name: name)) }
-                return watch
+                guard instance >= 0 else { return (instance, false) }
+                // Added to those of other subscribers, as it is not known which watch it is.
+                let watch = calls.watch(instance, path, mask | UInt32(IN_MASK_ADD))
+                guard watch >= 0 else { return (watch, false) }
+                let before = state.table.mask(of: watch)
+                state.table.insert(subscriber, for: WatchKey(watch: watch, name: name), mask)
+                let needed = state.table.mask(of: watch)
+                return (watch, before & ~needed != 0 && !set(needed, of: watch, at: path, &state))
             }
+            if isLost { reportLoss() }
             switch -result {
             case ENOENT, ENOTDIR, ELOOP: return nil
             case ENOSPC: throw WatchError(reason: "no inotify watches are left (fs.inotify.max_user_watches)")
@@ -89,6 +99,24 @@
                     if let instance = state.instance { _ = calls.unwatch(instance.descriptor, key.watch) }
                 }
             }
+        }
+
+        /// Runs a critical section on the instance and its subscribers.
+        func withState<Result>(_ body: (inout State) -> sending Result) -> sending Result {
+            state.withLock { body(&$0) }
+        }
+
+        /// Sets the events of a watch; returns false if the path leads to another inode meanwhile, whose events may be lost then.
+        func set(_ mask: UInt32, of watch: Int32, at path: String, _ state: inout State) -> Bool {
+            guard let instance = state.instance?.descriptor else { return false }
+            let found = calls.watch(instance, path, mask)
+            if found >= 0, state.table.mask(of: found) == 0 { _ = calls.unwatch(instance, found) }
+            return found == watch
+        }
+
+        /// Makes all subscribers resolve their paths, and request their events again.
+        func reportLoss() {
+            deliver(InotifyEvent(watch: -1, mask: UInt32(IN_Q_OVERFLOW), name: nil))
         }
 
         private func watchMounts() {

@@ -12,6 +12,8 @@
             var lastKey: WatchKey?
             var fileKey: WatchKey?
             var isPartial = false
+            /// Whether the folder above the one of the last name is watched as well.
+            var isFolderWatched = false
             var target = TargetState.ready
             /// Each link that was followed, and the last name looked up: every other name is on the path to one of these.
             var ends: [String] = []
@@ -65,6 +67,37 @@
             return adopt(try watchPath())
         }
 
+        func withoutEvents<Failure: Error>(
+            of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?
+        ) throws(Failure) -> Bool {
+            let route = state.withLock { $0.isCancelled ? Route() : $0.route }
+            guard let last = route.last, let paused = pause(change, of: last, on: route) else {
+                _ = try body()
+                return false
+            }
+            let file: FileIdentity?
+            do throws(Failure) {
+                file = try body()
+                hub.resume(paused)
+            } catch {
+                hub.resume(paused)
+                handler(.replaced)
+                throw error
+            }
+            if change == .write { return true }
+            // Another program may have replaced it before events were reported again.
+            if let file, hub.file(at: last)?.hasSameContent(as: file) == true { return true }
+            handler(.replaced)
+            return false
+        }
+
+        private func pause(_ change: OwnChange, of last: ResolvedPath, on route: Route) -> InotifyHub.PausedWatch? {
+            switch change {
+            case .replacement: route.lastKey.flatMap { hub.pause(InotifyEvent.renaming, of: $0, at: last.folder, for: self) }
+            case .write: route.fileKey.flatMap { hub.pause(InotifyEvent.writing, of: $0, at: last.path, for: self) }
+            }
+        }
+
         func cancel() {
             let route = state.withLock { state in
                 defer { state.route = Route() }
@@ -115,6 +148,8 @@
                 // Looked up first: its folder reports a later removal, but may not be watched for new names.
                 guard let status = try hub.files.watchedEntry(at: last.path)?.status, status.isTarget else { return false }
                 try watchFile(last, in: &route)
+                // It may have been missing before, for which its folder has more events than it needs now.
+                if route.fileKey != nil, route.isFolderWatched { _ = try watchFolder(of: last, for: InotifyEvent.folderOfFile, in: &route) }
                 route.target = TargetState(of: status)
                 return true
             }
@@ -150,10 +185,16 @@
             var devices: Set<UInt64> = []
             var end = "/"
             while let step = walk.next() {
-                var folder = try watchFolder(of: step, for: InotifyEvent.folder, in: &route)
+                // Changes of the folder's own permissions are events of the folder above.
+                route.isFolderWatched = step.folder == end && !route.folderKeys.isEmpty
+                let isEnd = walk.last != nil && route.isFolderWatched
+                var folder = try watchFolder(of: step, for: isEnd ? InotifyEvent.folderOfFile : InotifyEvent.folder, in: &route)
                 var entry = try hub.files.watchedEntry(at: step.path)
                 if entry == nil, reportsCreation || walk.last == nil {
                     folder = try watchFolder(of: step, for: InotifyEvent.folderOfMissing, in: &route)
+                    entry = try hub.files.watchedEntry(at: step.path)
+                } else if isEnd, entry?.status.isTarget == false {
+                    folder = try watchFolder(of: step, for: InotifyEvent.folder, in: &route)
                     entry = try hub.files.watchedEntry(at: step.path)
                 }
                 guard folder.key != nil || folder.isForbidden else { return false }
@@ -202,7 +243,8 @@
             do throws(WatchError) {
                 route.fileKey = try hub.add(self, path: file.path, name: nil, for: InotifyEvent.file)
             } catch let error where error.isForbidden {
-                return
+                // Its folder reports when its permissions change.
+                _ = try watchFolder(of: file, for: InotifyEvent.folder, in: &route)
             }
         }
 

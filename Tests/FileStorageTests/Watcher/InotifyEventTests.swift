@@ -46,10 +46,10 @@
             let (folder, file) = (
                 InotifyTable<Subscriber>.WatchKey(watch: 1, name: "a"), InotifyTable<Subscriber>.WatchKey(watch: 1, name: nil)
             )
-            table.insert(first, for: folder)
-            table.insert(first, for: folder)
-            table.insert(second, for: folder)
-            table.insert(second, for: file)
+            table.insert(first, for: folder, UInt32(IN_CREATE))
+            table.insert(first, for: folder, UInt32(IN_CREATE))
+            table.insert(second, for: folder, UInt32(IN_CREATE))
+            table.insert(second, for: file, UInt32(IN_CREATE))
             #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_CREATE), name: "a")).count == 2)
             #expect(table.subscribers(of: InotifyEvent(watch: 1, mask: UInt32(IN_CREATE), name: "b")).isEmpty)
             #expect(table.subscribers(of: InotifyEvent(watch: 2, mask: UInt32(IN_CREATE), name: "a")).isEmpty)
@@ -58,7 +58,7 @@
             let removals = [(first, folder), (first, folder), (second, file), (second, folder)].map { table.remove($0.0, for: $0.1) }
             #expect(removals == [false, false, false, true])
             #expect(table.isEmpty)
-            table.insert(first, for: folder)
+            table.insert(first, for: folder, UInt32(IN_CREATE))
             table.forget(1)
             #expect(table.isEmpty)
         }

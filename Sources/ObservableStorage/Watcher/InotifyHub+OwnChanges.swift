@@ -1,0 +1,69 @@
+#if os(Linux)
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    // Changes of watched files by this process: each event wakes two threads, twice one of them, which is a fifth of the time of a commit
+    // (commit.1000, commit.journal.1000).
+    extension InotifyHub {
+        /// A watch some of whose events are not reported at present.
+        struct PausedWatch {
+            fileprivate let key: WatchKey
+            fileprivate let path: String
+            /// The other names in the folder, and the files that they had before.
+            fileprivate let others: [(name: String, subscribers: [InotifyRegistration], file: FileIdentity?)]
+        }
+
+        // Each is looked up twice.
+        private static let maximumNames = 4
+
+        /// Stops the reports of a watch about a change that its subscriber is going to make, until ``resume(_:)``.
+        ///
+        /// - Parameters:
+        ///   - events: the events of the change.
+        ///   - path: the watched file, or the folder of the watched name.
+        /// - Returns: nil if they are reported, because other subscribers need them, or the path leads elsewhere.
+        func pause(_ events: UInt32, of key: WatchKey, at path: String, for subscriber: InotifyRegistration) -> PausedWatch? {
+            let (paused, isLost) = withState { state -> (PausedWatch?, Bool) in
+                guard let names = state.table.names(besides: key, of: subscriber), names.count <= Self.maximumNames else {
+                    return (nil, false)
+                }
+                let others = names.map { ($0.name, $0.subscribers, file($0.name, in: path)) }
+                let isPaused = set(state.table.mask(of: key.watch) & ~events, of: key.watch, at: path, &state)
+                return (isPaused ? PausedWatch(key: key, path: path, others: others) : nil, !isPaused)
+            }
+            if isLost { reportLoss() }
+            return paused
+        }
+
+        /// Reports all events again. Names that have another file than before are reported; the caller looks at its own.
+        func resume(_ paused: PausedWatch) {
+            let (key, path) = (paused.key, paused.path)
+            let isSet = withState { state in set(state.table.mask(of: key.watch), of: key.watch, at: path, &state) }
+            if !isSet { reportLoss() }
+            for (name, subscribers, before) in paused.others {
+                let now = file(name, in: path)
+                if now.map({ before?.isSameFile(as: $0) ?? false }) ?? (before == nil) { continue }
+                for subscriber in subscribers {
+                    subscriber.receive(InotifyEvent(watch: key.watch, mask: UInt32(IN_MOVED_TO), name: name))
+                }
+            }
+        }
+
+        private func file(_ name: String, in folder: String) -> FileIdentity? {
+            file(at: ResolvedPath(name, in: folder))
+        }
+
+        /// The file at a path; nil also if it cannot be looked up.
+        func file(at path: ResolvedPath) -> FileIdentity? {
+            do throws(WatchError) {
+                return try files.watchedEntry(at: path.path)?.status.identity
+            } catch {
+                // Whoever watches it has the same error when looking.
+                return nil
+            }
+        }
+    }
+#endif

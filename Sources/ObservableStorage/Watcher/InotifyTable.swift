@@ -1,0 +1,96 @@
+#if os(Linux)
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// The subscribers of each watch and name, found in constant time, with the events that each one needs.
+    ///
+    /// The kernel returns one watch for an inode, whatever the path, so it is kept while it has a subscriber.
+    struct InotifyTable<Registration: AnyObject> {
+        /// A name in a watched folder, or a watched file if there is no name.
+        struct WatchKey: Sendable, Hashable {
+            let watch: Int32
+            let name: String?
+        }
+
+        private struct Subscription {
+            let subscriber: Registration
+            let mask: UInt32
+        }
+
+        private typealias Names = [String?: [ObjectIdentifier: Subscription]]
+
+        private var watches: [Int32: Names] = [:]
+
+        var isEmpty: Bool {
+            watches.isEmpty
+        }
+
+        /// Adds a subscription, or changes its mask.
+        mutating func insert(_ subscriber: Registration, for key: WatchKey, _ mask: UInt32) {
+            watches[key.watch, default: [:]][key.name, default: [:]][ObjectIdentifier(subscriber)] =
+                Subscription(subscriber: subscriber, mask: mask)
+        }
+
+        /// Removes a subscription, and returns whether it was the last one of its watch.
+        mutating func remove(_ subscriber: Registration, for key: WatchKey) -> Bool {
+            guard let index = watches.index(forKey: key.watch),
+                watches.values[index][key.name]?.removeValue(forKey: ObjectIdentifier(subscriber)) != nil
+            else { return false }
+            if watches.values[index][key.name]?.isEmpty == true {
+                watches.values[index][key.name] = nil
+            }
+            guard watches.values[index].isEmpty else { return false }
+            watches.remove(at: index)
+            return true
+        }
+
+        /// Removes a watch that the kernel has ended.
+        mutating func forget(_ watch: Int32) {
+            watches[watch] = nil
+        }
+
+        /// The events that the subscribers of a watch need; 0 without any.
+        func mask(of watch: Int32) -> UInt32 {
+            (watches[watch] ?? [:]).values.reduce(0) { $1.values.reduce($0) { $0 | $1.mask } }
+        }
+
+        /// The other names in a watched folder, with their subscribers; nil if a key has other subscribers than one, or if the folder itself
+        /// has any.
+        func names(besides key: WatchKey, of subscriber: Registration) -> [(name: String, subscribers: [Registration])]? {
+            guard let names = watches[key.watch], let own = names[key.name], own.count == 1, own[ObjectIdentifier(subscriber)] != nil
+            else { return nil }
+            var others: [(name: String, subscribers: [Registration])] = []
+            for (name, subscriptions) in names where name != key.name {
+                guard let name else { return nil }
+                others.append((name, subscriptions.values.map(\.subscriber)))
+            }
+            return others
+        }
+
+        /// The subscribers that an event concerns.
+        func subscribers(of event: InotifyEvent) -> [Registration] {
+            if event.contains(IN_Q_OVERFLOW) { return all }
+            guard let names = watches[event.watch] else { return [] }
+            if let name = event.name {
+                return names[name].map { $0.values.map(\.subscriber) } ?? []
+            }
+            return subscribers(of: CollectionOfOne(names))
+        }
+
+        /// All subscribers.
+        var all: [Registration] {
+            subscribers(of: watches.values)
+        }
+
+        private func subscribers(of watches: some Sequence<Names>) -> [Registration] {
+            var unique: [ObjectIdentifier: Registration] = [:]
+            for names in watches {
+                for subscriptions in names.values { unique.merge(subscriptions.mapValues(\.subscriber)) { first, _ in first } }
+            }
+            return Array(unique.values)
+        }
+    }
+#endif
