@@ -104,7 +104,7 @@ public struct StoreTransaction: KeyValueAccess {
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { cache.earlier(name, includingPresent: true) })
         guard let failure else { return (value, nil) }
-        let found = cache.read(name, as: nil)
+        let found = cache.read(name, as: nil, ignoringOverride: true)
         if found.entry == entry {
             cache.recordDecoding(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
         } else {
