@@ -9,7 +9,8 @@ struct EnvironmentVariables: Sendable {
     private static let fileSuffix = "_FILE"
 
     init(prefix: String, values: [String: String]) {
-        (self.prefix, self.values) = (prefix, values)
+        self.prefix = prefix.hasSuffix("_") ? String(prefix.dropLast()) : prefix
+        self.values = values
     }
 
     /// Reads the files.

@@ -58,6 +58,11 @@ public struct OverrideSource: Sendable {
     }
 }
 
+extension OverrideSource: CustomReflectable {
+    /// Nothing: the environment and the arguments may have secrets.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
 /// The text that an override source has for a key.
 final class OverrideText: Sendable, Equatable {
     /// The argument or the variable.

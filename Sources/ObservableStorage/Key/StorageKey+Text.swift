@@ -1,4 +1,3 @@
-import FoundationSubset
 import PropertyListCoding
 
 // Values as text, for people, arguments and variables of the environment.
@@ -61,16 +60,14 @@ extension StorageKey {
     /// The text from which ``value(ofText:)`` reads a value; nil for nil.
     func text(of value: Value) throws(StorageError) -> String? {
         guard let stored = try stored(value) else { return nil }
-        switch stored {
-        case .string(let text): return text
-        case .data(let data) where Value.self != Data.self && Value.self != Data?.self:
+        let texts: [String?] =
+            switch stored {
+            case .string: []
             // Mostly JSON, which is read from its text as well.
-            let text = String(validating: data, as: UTF8.self)
-            return text.flatMap { isText($0, of: stored) ? $0 : nil } ?? stored.bareText
-        default:
-            let name = (value as? any CaseIterable).map { "\($0)" }
-            return name.flatMap { isText($0, of: stored) ? $0 : nil } ?? stored.bareText
-        }
+            case .data(let data): [String(validating: data, as: UTF8.self)]
+            default: [(value as? any CaseIterable).map { "\($0)" }]
+            }
+        return (texts.compactMap { $0 } + [stored.bareText, stored.typedJSON]).first { isText($0, of: stored) } ?? stored.bareText
     }
 
     private func isText(_ text: String, of stored: PropertyListValue) -> Bool {

@@ -10,9 +10,17 @@ enum TextForm {
     /// The stored forms that a text may stand for if it is read as a type, the most probable first.
     static func readings(of text: String, as type: Any.Type) -> [PropertyListValue] {
         let type = wrapped(type)
+        if type is PropertyListValue.Type { return readings(ofAnyType: text) }
         let flag = type is Bool.Type ? boolean(text) : nil
         let list = (type as? any ElementList.Type).flatMap { elements(of: text, as: $0.elementType) }
         return (flag.map { [$0] } ?? []) + ValueSyntax.readings(of: text) + (list.map { [.array($0)] } ?? [])
+    }
+
+    // A string is what nothing else is, or in quotes. Base64 is not distinguishable from words.
+    private static func readings(ofAnyType text: String) -> [PropertyListValue] {
+        let others = ValueSyntax.readings(of: text).dropFirst().filter { $0.typeName != "data" || text.hasPrefix("{") }
+        guard text.hasPrefix("\"") else { return others + [.string(text)] }
+        do throws(PropertyListError) { return [try ValueSyntax.json.value(text)] } catch { return [.string(text)] }
     }
 
     private static func boolean(_ text: String) -> PropertyListValue? {

@@ -38,6 +38,7 @@ private struct ServerKeys: KeyGroup {
     let timeouts = StorageKey<[Duration]>("timeouts", default: [])
     let moments = StorageKey<[Date]>("moments", default: [])
     let blobs = StorageKey<[String: Data]>("blobs", default: [:])
+    let anything = StorageKey<PropertyListValue?>("anything")
     let log = LogKeys()
     var ignored: StorageKey<Int> { .init(default: 0) }
 }
@@ -82,7 +83,7 @@ struct AnyStoredValueTests {
                 == [
                     "host", "port", "isSecure", "ratio", "level", "names", "limits", "account", "coded", "start", "token", "timeout",
                     "mode",
-                    "color", "shape", "modes", "timeouts", "moments", "blobs", "log/file",
+                    "color", "shape", "modes", "timeouts", "moments", "blobs", "anything", "log/file",
                 ])
         #expect(try setting("port").summary == "The port of the server")
         #expect(try setting("port").typeName == "UInt16")
@@ -172,6 +173,19 @@ struct AnyStoredValueTests {
         try setting(name).remove()
         try setting(name).set(text: text)
         #expect(store.entries == stored)
+    }
+
+    @Test(
+        "A value of any type is read as what it looks like, and a string that looks like something else is in quotes",
+        arguments: [
+            ("5", 5), ("5.0", .real(5)), ("true", true), ("\"5\"", "5"), ("word", "word"), ("AQI=", "AQI="), ("\"", "\""),
+            ("[1,\"a\"]", [1, "a"]), ("{\"$data\":\"AQI=\"}", .data(Data([1, 2]))), ("{\"CF$UID\":1}", .uid(1)), ("", ""),
+            ("\"true\"", "true"), ("2001-01-01T00:00:00Z", .date(Date(timeIntervalSinceReferenceDate: 0))), ("\"[]\"", "[]"),
+        ] as [(String, PropertyListValue)])
+    func anyType(text: String, value: PropertyListValue) throws {
+        try setting("anything").set(text: text)
+        #expect(store.entries == ["anything": value])
+        #expect(try setting("anything").text == text)
     }
 
     @Test("A value that is nil or cannot be read has no text, and a stored enumeration that is none is told what would be one")

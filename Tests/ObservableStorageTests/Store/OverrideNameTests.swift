@@ -59,6 +59,12 @@ struct OverrideNameTests {
         #expect(settings.unknownOverrides == ["MY_APP_NAME"])
         let prefixed = KeyedStore<ToolKeys>(settings.store, prefix: "server")
         #expect(prefixed.verbose == false)
+        // As the prefix may be written, and never with the values, which may be secrets.
+        let source = OverrideSource.environment(prefix: "APP_", ["APP_NAME": "hunter2"])
+        #expect(source.names(of: EntryName(own: "name")) == ["APP_NAME"])
+        var dump = ""
+        Swift.dump(source, to: &dump)
+        #expect(!"\(source)\(dump)".contains("hunter2"))
         let arguments = ["--tools-output-format-width", "7", "--as=x"]
         let store = try ObservableStore(backend: InMemoryBackend(), overrides: [.arguments(arguments)])
         #expect(KeyedStore<ToolKeys>(store, prefix: "tools").nested.width == 7)
