@@ -33,7 +33,7 @@ public struct AnyStoredValue: Sendable {
         get throws(StorageError) { try key.storedDefault() }
     }
 
-    /// The value that reading the key returns: the stored one, or else the registered one, or else the default; nil if it is nil.
+    /// The value that reading the key returns: the override, or else the stored one, the registered one, or the default; nil if it is nil.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public var value: PropertyListValue? {

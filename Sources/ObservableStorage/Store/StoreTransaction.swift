@@ -1,7 +1,8 @@
 public import PropertyListCoding
 import Synchronization
 
-/// The entries inside a transaction: the latest ones, with the transaction's own edits applied.
+/// The entries inside a transaction: the latest ones, with the transaction's own edits applied. Values are the stored ones also where an
+/// ``OverrideSource`` hides them.
 ///
 /// Copies are views of the same transaction. Edits made after the transaction has ended have no effect.
 public struct StoreTransaction: KeyValueAccess {

@@ -12,8 +12,8 @@ enum TextForm {
         let type = wrapped(type)
         if type is PropertyListValue.Type { return readings(ofAnyType: text) }
         let flag = type is Bool.Type ? boolean(text) : nil
-        let list = (type as? any ElementList.Type).flatMap { elements(of: text, as: $0.elementType) }
-        return (flag.map { [$0] } ?? []) + ValueSyntax.readings(of: text) + (list.map { [.array($0)] } ?? [])
+        let list = (type as? any ElementList.Type).flatMap { self.list(text, of: $0.elementType) }
+        return ([flag] + ValueSyntax.readings(of: text) + [list]).compactMap { $0 }
     }
 
     // A string is what nothing else is, or in quotes. Base64 is not distinguishable from words.
@@ -27,16 +27,17 @@ enum TextForm {
         do throws(PropertyListError) { return try ValueSyntax.bool.value(text) } catch { return nil }
     }
 
-    /// The elements of a list with commas, as `a, b`; nil for an array in JSON.
-    private static func elements(of text: String, as type: any Storable.Type) -> [PropertyListValue]? {
-        let list = text.trimmed
-        if list.isEmpty { return [] }
-        if list.hasPrefix("[") { return nil }
-        return list.split(separator: ",", omittingEmptySubsequences: false).map { element in
-            let element = String(element).trimmed
-            // Decoding the list names the element that is none.
-            return stored(element, as: type) ?? .string(element)
-        }
+    /// A list with commas, as `a, b`; nil for an array in JSON.
+    private static func list(_ text: String, of type: any Storable.Type) -> PropertyListValue? {
+        let text = text.trimmed
+        if text.hasPrefix("[") { return nil }
+        let elements = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
+        return .array(
+            elements.map { element in
+                let element = String(element).trimmed
+                // Decoding the list names the element that is none.
+                return stored(element, as: type) ?? .string(element)
+            })
     }
 
     private static func stored(_ text: String, as type: any Storable.Type) -> PropertyListValue? {
@@ -71,13 +72,13 @@ enum TextForm {
         let form =
             switch wrapped(type) {
             case is Duration.Type: "a duration such as 100ms, 1.5s or 1m"
-            case let type where type is any CaseIterable.Type: cases(of: type).flatMap(list)
+            case let type where type is any CaseIterable.Type: cases(of: type).flatMap(caseList)
             case let type: isText ? textForm(of: type) : nil
             }
         return form.map { "\(type) (\($0))" } ?? "\(type)"
     }
 
-    private static func list(_ cases: [(name: String, value: Any)]) -> String? {
+    private static func caseList(_ cases: [(name: String, value: Any)]) -> String? {
         if cases.isEmpty { return nil }
         return "one of \(cases.prefix(longestList).map(\.name).joined(separator: ", "))\(cases.count > longestList ? ", …" : "")"
     }

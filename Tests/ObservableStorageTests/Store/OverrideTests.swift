@@ -104,7 +104,8 @@ struct OverrideTests {
         let mandatory = InMemoryBackend()
         let storage = try Fixture.memory.make(["count": 5])
         let store = try ObservableStore(
-            backend: storage.backend, defaults: [], mandatory: [mandatory], overrides: [.texts(["count": "100", "server": "{\"port\":1}"])])
+            backend: storage.backend, defaults: [], mandatory: [mandatory],
+            overrides: [.texts(["count": "100", "fresh": "1", "server": "{\"port\":1}"])])
         var values = store.values(of: count).makeAsyncIterator()
         var changes = store.changes(of: count).makeAsyncIterator()
         var both = store.values(of: count, name).makeAsyncIterator()
@@ -114,6 +115,9 @@ struct OverrideTests {
         let token = store.addUpdateListener(for: count, initial: true) { initial.record($0) }
         #expect(initial.elements.map(\.newValue) == [100])
         #expect(initial.elements.map(\.kind) == [.set])
+        let fresh = Recorder<ChangeKind>()
+        let freshToken = store.addUpdateListener(for: StorageKey("fresh", default: 0), initial: true) { fresh.record($0.kind) }
+        #expect(fresh.elements == [.set])
         #expect(await values.next() == 100)
         #expect(try #require(await both.next()) == (100, "none"))
         store[count] = 6
@@ -140,7 +144,7 @@ struct OverrideTests {
         try await store.close()
         #expect(await dictionary.next() == nil)
         #expect(await changes.next() == nil)
-        withExtendedLifetime(token) {}
+        withExtendedLifetime((token, freshToken)) {}
     }
 
     @Test("A value with a codec is decoded apart from the override, whichever is read first", arguments: [true, false])
