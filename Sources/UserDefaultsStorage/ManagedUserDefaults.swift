@@ -71,7 +71,7 @@ struct DefaultsSource {
 extension ObservableStore {
     /// Opens the user defaults of the application, or of a suite, such as an application group.
     ///
-    /// Values that an administrator enforces are mandatory: see ``init(backend:defaults:mandatory:)`` and `StoredValue.isMandatory`.
+    /// Values that an administrator enforces are mandatory: see ``init(backend:defaults:mandatory:overrides:)`` and `StoredValue.isMandatory`.
     ///
     /// - Parameter suiteName: the name of the suite; nil for the application's own user defaults.
     /// - Throws: ``StorageError`` if Foundation has no suite of that name, or the domain cannot be read.

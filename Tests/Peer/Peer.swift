@@ -46,6 +46,7 @@ struct Peer {
         case "etcd-load": try await EtcdLoad(arguments).run()
         case "every-type": try await EveryType.run(arguments[1], in: arguments[2])
         case "moved-settings": try await MovedSettings.run(arguments[1], arguments.count > 2 ? arguments[2] : nil)
+        case "overrides": try await Overrides.run(arguments[1], arguments[2])
         case "load": try await Load(count: Int(arguments[2]) ?? 0, path: arguments[3]).run(arguments[1])
         case "sets-until-killed": try await SetsUntilKilled(Array(arguments.dropFirst())).run()
         default: throw UnknownRequest()

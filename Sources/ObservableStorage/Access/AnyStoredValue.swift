@@ -33,7 +33,7 @@ public struct AnyStoredValue: Sendable {
         get throws(StorageError) { try key.storedDefault() }
     }
 
-    /// The value that reading the key returns: the stored one, or else the registered one, or else the default; nil if it is nil.
+    /// The value that reading the key returns: the override, or else the stored one, the registered one, or the default; nil if it is nil.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public var value: PropertyListValue? {
@@ -51,32 +51,41 @@ public struct AnyStoredValue: Sendable {
         try key.set(value, in: store)
     }
 
-    /// Sets the value from text as a person types it.
+    /// The value as text, which ``set(text:)`` reads; nil if it is nil.
     ///
-    /// The text is stored as it is if the key's type accepts a string, as an enumeration does; otherwise it is read as a Boolean (`true`,
-    /// `false`, `yes`, `no`), a number, a date (ISO 8601), a JSON array or dictionary, or data (Base64), whichever the key's type accepts.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
+    public var text: String? {
+        get throws(StorageError) { try key.text(in: store) }
+    }
+
+    /// Where the value comes from at present. A value that cannot be decoded counts.
+    public var source: ValueSource { key.source(in: store) }
+
+    /// Sets the value from text as a person types it, in the syntax that arguments and variables of the environment have, too; see
+    /// ``OverrideSource``.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if none is, or the error of ``ObservableStore/set(_:for:muting:)``;
-    ///   nothing changes then.
+    /// - A string is the text as it is. A value of an enumeration is its raw value or, if the type is `CaseIterable`, the name of its case.
+    /// - A Boolean is `true`, `yes`, `on`, `1`, `false`, `no`, `off` or `0`; a duration is `1.5s`, `100ms` or `1m30s`; a date is ISO 8601;
+    ///   data is Base64.
+    /// - A list is `a,b` or a JSON array. Dictionaries and `Codable` types are JSON, in which dates, data and numbers that JSON does not have
+    ///   are `{"$date":"…"}`, `{"$data":"…"}` and `{"$real":"nan"}`. `prefs read` prints the same.
+    ///
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if it is not one of the key's type, which names what would be,
+    ///   or the error of ``ObservableStore/set(_:for:muting:)``; nothing changes then.
     public func set(text: String) throws(StorageError) {
-        var failure: StorageError?
-        for value in ValueSyntax.readings(of: text) {
-            do throws(StorageError) {
-                return try key.set(value, in: store)
-            } catch .undecodable(let key, let expected, let found, _) {
-                switch value {
-                // Any text is a string, and often Base64 as well: these mismatches do not explain the error.
-                case .string, .data: continue
-                default: failure = failure ?? .undecodable(key: key, expected: expected, found: found)
-                }
-            }
-        }
-        throw failure ?? .undecodable(key: name, expected: typeName, found: "the text \"\(text)\"")
+        try key.set(text: text, in: store)
     }
 
     /// Removes the stored value.
     public func remove() {
         key.remove(from: store)
+    }
+}
+
+extension AnyStoredValue: CustomStringConvertible {
+    /// The value as ``text``; empty if it is nil or cannot be read.
+    public var description: String {
+        do throws(StorageError) { return try text ?? "" } catch { return "" }
     }
 }
 
@@ -101,6 +110,18 @@ extension AnyStorageKey {
 
     fileprivate func set(_ value: PropertyListValue, in store: ObservableStore) throws(StorageError) {
         try store.set(storageKey.decoded(value), for: storageKey)
+    }
+
+    fileprivate func text(in store: ObservableStore) throws(StorageError) -> String? {
+        try storageKey.text(of: store.value(for: storageKey))
+    }
+
+    fileprivate func set(text: String, in store: ObservableStore) throws(StorageError) {
+        try store.set(storageKey.value(ofText: text), for: storageKey)
+    }
+
+    fileprivate func source(in store: ObservableStore) -> ValueSource {
+        store.source(of: storageKey)
     }
 
     fileprivate func isSet(in store: ObservableStore) -> Bool {

@@ -10,7 +10,7 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
 
     /// Creates the rule of a group; nil if the group has none.
     init?(_ table: KeyTable<Keys>, in cache: EntryCache, _ reports: FailureReports) {
-        let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers }, of: cache, reports)
+        let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers.withoutOverrides }, of: cache, reports)
         do throws(StorageError) {
             try table.check(defaults)
         } catch {
@@ -29,7 +29,10 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         let present = StoreSnapshot(of: cache, reports)
         let values = present.entries
         let next = present.applying(try key.edits(storing: stored) { values[$0] })
-        try table.check(next)
+        // Other processes, without the overrides, have to find valid values.
+        try table.check(next.withoutOverrides)
+        guard !next.overrides.isEmpty else { return keepLastValid(next) }
+        do throws(StorageError) { try table.check(next) } catch { return }
         keepLastValid(next)
     }
 

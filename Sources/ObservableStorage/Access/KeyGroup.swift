@@ -10,8 +10,8 @@
 /// A key or a nested group is a property of these types only if it has none of their own members' names. Otherwise, the compiler's message
 /// is about the member, for example about its generic parameters:
 ///
-/// - ``KeyedStore``: `addUpdateListener`, `changes`, `check`, `edit`, `reset`, `snapshot`, `snapshots`, `store`, `stored`, `storedValues`,
-///   `update`, `values`
+/// - ``KeyedStore``: `addUpdateListener`, `changes`, `check`, `edit`, `remainingArguments`, `reset`, `snapshot`, `snapshots`, `store`,
+///   `stored`, `storedValues`, `unknownOverrides`, `update`, `values`
 /// - ``KeyedSnapshot``: `groupFailure`, `isSet`, `snapshot`
 /// - ``KeyedTransaction``: `transaction`
 /// - ``ObservableValues``: `bindings`, `settings`
@@ -38,8 +38,9 @@ public protocol KeyGroup: Sendable {
     /// has stored values that are not valid, the properties of a ``KeyedStore``, snapshots and streams of several keys have the last valid
     /// ones, all of one revision, or else the defaults; what is stored is kept. `failures` reports the error,
     /// ``KeyedSnapshot/groupFailure`` has it, and ``KeyedStore/check(allowing:)`` throws it. Handles, streams and listeners of a single key
-    /// have the stored value: see ``StorageKey/validated(_:)``. Nested groups are checked separately. The method is also called for the
-    /// defaults, and on any thread, without a lock.
+    /// have the stored value: see ``StorageKey/validated(_:)``. Nested groups are checked separately. An edit is checked without overrides,
+    /// see ``OverrideSource``, because other processes do not have them. The method is also called for the defaults, and on any thread,
+    /// without a lock.
     func validate(_ snapshot: KeyedSnapshot<Self>) throws
 }
 

@@ -3,7 +3,7 @@ import PropertyListCoding
 extension KeyedStore {
     /// Checks everything that is stored for the group. Call it when the program starts: later, the last valid value replaces an invalid one.
     ///
-    /// The value of each key must be decodable, the values of the group and of each nested group valid together, and each stored name that
+    /// The value of each key must be decodable, also that of an override, the values of the group and of each nested group valid together, and each stored name that
     /// of a key. Names outside the prefix of the group, of scenes and of this library's own entries are not checked. The names inside a
     /// dictionary are checked if keys have single values of it.
     ///
@@ -21,7 +21,7 @@ extension KeyedStore {
     public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) {
         let snapshot = store.snapshot
         let failures =
-            table.repeatedNames + table.storageKeys.compactMap { snapshot.failure(of: $0) }
+            table.repeatedNames + table.sharedOverrides(in: snapshot.overrides) + table.storageKeys.compactMap { snapshot.failure(of: $0) }
             + table.keys.failures(of: snapshot, table.naming, store) + table.unknownNames(in: snapshot, allowing: isAllowed)
         guard let first = failures.first else { return }
         throw failures.count == 1 ? first : .several(failures)
@@ -57,7 +57,66 @@ extension KeyGroup {
     }
 }
 
+extension KeyedStore {
+    /// Accesses a store through a group of keys after a check of the values and of the overrides; see ``check(allowing:)``.
+    ///
+    /// ```swift
+    /// let store = try ObservableStore(at: url, overrides: [.arguments(), .environment(prefix: "APP")])
+    /// let settings = try KeyedStore<AppKeys>(checking: store)
+    /// ```
+    ///
+    /// Values are checked as they are in effect: those of overrides together with the stored ones that they do not hide.
+    ///
+    /// - Parameters:
+    ///   - store: the store with the values.
+    ///   - prefix: the prefix of every name, followed by a `/`.
+    ///   - transform: transforms each key's name: `{ $0.lowercased() }`.
+    ///   - isAllowed: whether to accept a stored name that no key has.
+    /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``. That of an override names the argument or variable,
+    ///   the key, its type, and what would fit.
+    public init(
+        checking store: ObservableStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil,
+        allowing isAllowed: (String) -> Bool = { _ in false }
+    ) throws(StorageError) {
+        self.init(store, prefix: prefix, naming: transform)
+        try check(allowing: isAllowed)
+    }
+
+    /// The arguments, variables and texts of the store's overrides that belong to no key of the group, as they are given: misspelt ones, or
+    /// those of other parts of the program.
+    ///
+    /// Only keys that are stored properties of the group or of a nested group count. Of the environment, these are the variables that begin
+    /// with the prefix.
+    public var unknownOverrides: [String] {
+        store.snapshot.overrides.flatMap { $0.unknownNames(besides: table.storageKeys.map(\.entryName)) }
+    }
+
+    /// The arguments of the store's overrides that no key of the group has taken, in order, for a parser of the program's own; a `--` and
+    /// what follows it are among them. Empty for a store without ``OverrideSource/arguments(_:)``.
+    public var remainingArguments: [String] {
+        for source in store.snapshot.overrides {
+            guard case .arguments(let arguments) = source.content else { continue }
+            return arguments.remaining(besides: table.storageKeys.map(\.entryName))
+        }
+        return []
+    }
+}
+
 extension KeyTable {
+    /// The names of overrides that several keys have.
+    fileprivate func sharedOverrides(in sources: [OverrideSource]) -> [StorageError] {
+        sources.flatMap { source in
+            var owners: [String: EntryName] = [:]
+            return storageKeys.map(\.entryName).flatMap { key in
+                source.names(of: key).compactMap { name -> StorageError? in
+                    guard let other = owners.updateValue(key, forKey: name), other.text != key.text else { return nil }
+                    return .invalidOverride(
+                        name: name, key: key.text, reason: "the key \"\(other.text)\" has the same name; see StorageKey.override")
+                }
+            }
+        }
+    }
+
     /// The names that several keys have.
     var repeatedNames: [StorageError] {
         var names: Set<[String]> = []

@@ -85,7 +85,8 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     /// Changes the value atomically with respect to other threads; see ``ObservableStore/update(_:)`` for other processes.
     ///
-    /// The closure runs again, with the new value, if another thread has changed the value meanwhile; only the last run takes effect.
+    /// The closure runs again, with the new value, if another thread has changed the value meanwhile; only the last run takes effect. It
+    /// receives the stored value also where an override hides it.
     ///
     /// - Returns: the result of the closure.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the value cannot be stored, or the stored value is not

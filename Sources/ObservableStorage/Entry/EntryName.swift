@@ -14,6 +14,10 @@ package struct EntryName: Sendable, Hashable {
     var fallback: String?
     /// Earlier names of the fallback.
     var earlierFallback: [String] = []
+    /// The names of the key's overrides that replace those made of its name: `PORT` for a variable, `--port` for an argument.
+    var overrideNames: [String] = []
+    /// Whether the value is a Boolean, so that an argument without a value is true.
+    var isFlag = false
 
     /// The beginning of the names of this library's own entries.
     static let reservedPrefix = "ObservableStorage."

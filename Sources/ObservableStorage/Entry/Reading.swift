@@ -29,13 +29,18 @@ struct EntryVersions: Sendable {
     private let others: EntryVersions?
     /// The reason why the stored value cannot be decoded, if another value is used instead.
     let failure: StorageError?
+    /// Whether the value is not the stored one, but hides it.
+    let isOverride: Bool
 
-    fileprivate init(_ entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions?, failure: StorageError?) {
+    fileprivate init(
+        _ entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions?, failure: StorageError?, isOverride: Bool
+    ) {
         self.entry = entry
         self.version = version
         self.codec = codec
         self.others = others
         self.failure = failure
+        self.isOverride = isOverride
     }
 
     /// The value: the caller knows its type, which is that of the key.
@@ -54,10 +59,11 @@ struct EntryVersions: Sendable {
     @usableFromInline let value: Value
 
     init(
-        _ value: Value, of entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions? = nil, failure: StorageError? = nil
+        _ value: Value, of entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions? = nil, failure: StorageError? = nil,
+        isOverride: Bool = false
     ) {
         self.value = value
-        super.init(entry, at: version, codec: codec, others: others, failure: failure)
+        super.init(entry, at: version, codec: codec, others: others, failure: failure, isOverride: isOverride)
     }
 }
 

@@ -100,7 +100,7 @@ extension StorageKey {
 }
 
 extension StorageKey {
-    /// The value of an entry: the stored one, or else that of the fallback, the registered one, or the key's default.
+    /// The value of an entry: the override, or else the stored one, that of the fallback, the registered one, or the key's default.
     ///
     /// - Parameters:
     ///   - decode: decodes one of these.
@@ -111,6 +111,13 @@ extension StorageKey {
         of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value,
         orLastOf earlier: () -> (own: [PropertyListValue], fallback: [PropertyListValue])
     ) -> (value: Value, failure: StorageError?, good: PropertyListValue?) {
+        if let override = entry.override {
+            do throws(StorageError) {
+                return (try value(of: override), nil, nil)
+            } catch {
+                return (firstDecoded([entry.registered].compactMap { $0 })?.value ?? defaultValue, error, nil)
+            }
+        }
         guard let present = entry.stored ?? entry.fallback ?? entry.registered else { return (defaultValue, nil, nil) }
         if let none = nilValue(storedAs: entry.stored) { return (none, nil, nil) }
         do {

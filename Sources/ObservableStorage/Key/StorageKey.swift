@@ -30,8 +30,8 @@ public struct StorageKey<Value: Sendable>: Sendable {
         self.init(
             KeyDefinition(
                 KeyDefinition.Traits(
-                    entryName: EntryName(own: name, path: path), persistsDefault: persistsDefault, codec: codec,
-                    lazyDefault: Once(makeDefault), isNil: Self.nilCheck())))
+                    entryName: EntryName(own: name, path: path, isFlag: Value.self == Bool.self || Value.self == Bool?.self),
+                    persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault), isNil: Self.nilCheck())))
     }
 
     init(_ definition: KeyDefinition<Value>) {

@@ -119,7 +119,7 @@ extension EntryChange {
     ///   - changes: all changes of the same revision.
     ///   - state: the state after them.
     func affecting(_ name: EntryName, among changes: [EntryChange], in state: EntryCacheState) -> EntryChange? {
-        if !state.layers.mandatory.isEmpty, state.layers.mandatory(name) != nil { return nil }
+        if state.layers.hidesStored(name) { return nil }
         guard name.hasOthers else { return name.path.isEmpty ? self : inside(name, entry.content.history) }
         let all = name.all
         let parts = changes.filter { all.contains($0.key) }

@@ -10,7 +10,8 @@ extension EntryCache {
         let version: UInt64
         /// The other entries from which the key may read; nil if there are none.
         let others: EntryVersions?
-        /// Whether the value is stored in the source under a present name, so that the source may cache what a codec makes of it.
+        /// Whether the value is stored in the source under a present name and no override hides it, so that the source may cache what a
+        /// codec makes of it: the key would read that.
         let isPresent: Bool
         /// The revision in which the effective value was set.
         let revision: UInt64
@@ -28,19 +29,25 @@ extension EntryCache {
         func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
             let definition = key.definition
             let number = definition.traits.codecNumber
-            let isDecoded = !definition.traits.codec.isNative && source.reading(at: version, by: number) != nil
+            let isOverride = entry.override != nil
+            let isDecoded = !isOverride && !definition.traits.codec.isNative && source.reading(at: version, by: number) != nil
             definition.keep(
-                ValueReading(value, of: source, at: version, codec: isDecoded ? number : 0, others: others, failure: failure),
+                ValueReading(
+                    value, of: source, at: version, codec: isDecoded ? number : 0, others: others, failure: failure, isOverride: isOverride),
                 isPlainEntry: others == nil)
         }
     }
 
     /// The stored, the fallback and the registered value of a name, and the versions of the entries.
     ///
-    /// - Parameter type: the type as which the entry is read.
-    func read(_ name: EntryName, as type: ObjectIdentifier?) -> Found {
+    /// - Parameters:
+    ///   - type: the type as which the entry is read.
+    ///   - ignoresOverride: whether an override does not hide the stored value.
+    func read(_ name: EntryName, as type: ObjectIdentifier?, ignoringOverride ignoresOverride: Bool = false) -> Found {
         update { state in
-            let entry = state.entry(name)
+            var entry = state.entry(name)
+            let isOverridden = entry.override != nil
+            if ignoresOverride { entry.override = nil }
             let location = name.location(of: entry) { state.entries[$0] }
             let source = state.entries.ensureEntry(location.own)
             let isStored = entry.stored != nil || entry.fallback != nil
@@ -48,8 +55,9 @@ extension EntryCache {
             let others = name.hasOthers ? name.all.filter { $0 != location.own }.map { state.entries.ensureEntry($0) } : []
             return Found(
                 entry: entry, source: source, version: source.version, others: others.isEmpty ? nil : EntryVersions(of: others),
-                isPresent: isStored && (location.own == name.own || location.own == name.fallback), revision: history?.revision ?? 0,
-                isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: location) } ?? false,
+                isPresent: isStored && !isOverridden && (location.own == name.own || location.own == name.fallback),
+                revision: history?.revision ?? 0,
+                isUnconfirmed: entry.override != nil ? false : type.flatMap { history?.isUnconfirmed($0, of: location) } ?? false,
                 superseded: name.superseded { state.entries[$0] })
         }
     }
@@ -83,6 +91,11 @@ extension EntryCache {
         insteadOf good: PropertyListValue?, _ reports: FailureReports
     ) -> Bool {
         let name = key.definition.entryName
+        if entry.override != nil {
+            guard let failure, reportedOverrides.withLock({ $0.insert(failure).inserted }) else { return false }
+            reports.report(failure)
+            return true
+        }
         guard let stored = entry.stored ?? entry.fallback else { return false }
         if failure == nil, key.definition.type == nil { return false }
         let (isNew, _) = take { state -> (Bool, [PropertyListValue]) in

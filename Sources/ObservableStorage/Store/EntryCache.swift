@@ -9,6 +9,8 @@ final class EntryCache: Sendable {
     let allObservers: ChangePublisher<EntryChange>
     /// Values under earlier names of keys that are not used, and were reported, by that name.
     let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
+    /// The errors of overrides that were reported.
+    let reportedOverrides = Lock<Set<StorageError>>([])
     // The store's executor, on which no delivery that may run user code is made.
     private let executor: DispatchQueueExecutor
     /// Makes a file for the log of edits; nil if the store has no log.

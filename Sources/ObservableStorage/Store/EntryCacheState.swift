@@ -234,7 +234,7 @@ struct EntryCacheState: Sendable {
         let earlier = earlier(name)
         return EntryChange(
             key: name.text, old: entry, new: entry, earlier: earlier.own, earlierFallback: earlier.fallback,
-            isRemoval: entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
+            isRemoval: entry.override == nil && entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
             entry: source, version: source.version)
     }
 }

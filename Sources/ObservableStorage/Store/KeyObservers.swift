@@ -71,7 +71,7 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
                 try key.decoded(stored, in: change.entry(of: change.new, name), at: change.version)
             })
         if isCoded, isChange {
-            let stored = failure == nil ? change.new.stored ?? change.new.fallback : nil
+            let stored = failure == nil && change.new.override == nil ? change.new.stored ?? change.new.fallback : nil
             last.take { last in
                 defer { last = stored.map { ($0, typed.newValue) } }
                 return last

@@ -109,28 +109,13 @@ final class LayerFiles: Sendable {
     }
 }
 
-/// Where the value of a key comes from.
-public enum ValueSource: Sendable, Hashable {
-    /// A mandatory layer of the store, which takes precedence over all others.
-    case mandatory(file: String)
-    /// The store's own storage.
-    case stored
-    /// The store's own storage, as the application's value that a scene inherits.
-    case inherited
-    /// A value registered by this process.
-    case registered
-    /// A layer of default values of the store.
-    case defaults(file: String)
-    /// The key's own default.
-    case keyDefault
-}
-
 extension ObservableStore {
     /// Where the value of a key comes from at present; see ``StoredValue/source``.
     nonisolated func source<Value>(of key: StorageKey<Value>) -> ValueSource {
         let name = key.definition.entryName
         let (entry, layers) = cache.update { ($0.entry(name), $0.layers) }
         if layers.mandatory(name) != nil { return .mandatory(file: layerFile(of: name, isMandatory: true)) }
+        if let override = entry.override { return override.source }
         if entry.stored != nil { return .stored }
         if entry.fallback != nil { return .inherited }
         if name.leaf(layers.registered[name.registered]) != nil { return .registered }
@@ -191,9 +176,10 @@ extension EntryCacheState {
     fileprivate func layerChange(of name: EntryName, in entry: Entry, since earlier: ValueLayers) -> EntryChange? {
         let (old, new) = (earlier.entry(name) { entries[$0] }, self.entry(name))
         let value = new.stored ?? new.fallback ?? new.registered
-        guard (old.stored ?? old.fallback ?? old.registered) != value else { return nil }
+        let isSame = new.override != nil || (old.stored ?? old.fallback ?? old.registered) == value
+        guard old.override != new.override || !isSame else { return nil }
         return EntryChange(
-            key: name.text, old: old, new: new, earlier: [], isRemoval: value == nil, origin: .external, revision: revision,
-            entry: entry, version: entry.version)
+            key: name.text, old: old, new: new, earlier: [], isRemoval: value == nil && new.override == nil, origin: .external,
+            revision: revision, entry: entry, version: entry.version)
     }
 }

@@ -25,7 +25,7 @@ extension ObservableStore {
         while true {
             let (found, layers, _) = cache.snapshot()
             var transaction = StoreTransaction(
-                entries: StorageEntries(found.values), layers: layers, backend: backend, cache: cache, reports: reports)
+                entries: StorageEntries(found.values), layers: layers.withoutOverrides, backend: backend, cache: cache, reports: reports)
             let result = try body(&transaction)
             do throws(StorageError) {
                 let edits = try transaction.finish()
@@ -55,7 +55,8 @@ extension ObservableStore {
     /// between.
     ///
     /// The changes of the closure are one revision, which has been delivered when this method returns, unless a listener is slow. The
-    /// closure runs again, on the latest entries, if another writer changed them meanwhile; only the last run takes effect.
+    /// closure runs again, on the latest entries, if another writer changed them meanwhile; only the last run takes effect. It reads stored
+    /// values also where overrides hide them, which are not stored by `+=` for this reason.
     ///
     /// - Returns: the result of the closure, after the changes are on disk.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the file cannot be locked, read or written;
@@ -128,14 +129,16 @@ extension ObservableStore {
     /// Changes a key's value atomically with respect to other threads; see ``StoredValue/modify(_:)``.
     nonisolated func modify<Value, Result>(_ key: StorageKey<Value>, _ body: (inout Value) throws -> Result) throws -> Result {
         while true {
-            let (found, failure, _, entry) = readValue(of: key)
+            let (found, failure, _, entry) = readStoredValue(of: key)
             if let failure { throw failure }
             var value = found
             let result = try body(&value)
             let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
             let isDone = try edit(of: key.definition.entryName.own, origin: .local, at: key.editedPaths) { (state) throws(StorageError) in
-                guard state.entry(key.definition.entryName) == entry else { return nil }
+                var present = state.entry(key.definition.entryName)
+                present.override = nil
+                guard present == entry else { return nil }
                 if stored != nil { try state.requireSettable(key.definition) }
                 return try key.edits(storing: stored) { state.entries[$0] }
             }
@@ -184,17 +187,19 @@ extension ObservableStore {
     /// Makes edits that depend on the stored values of a key; they are discarded if another process changes these before the edits are
     /// written.
     ///
-    /// - Parameter makeEdits: receives the value of each name, and the key's own entry and its version; returns nil for no edits.
+    /// - Parameter makeEdits: receives the value of each name, and the key's own entry, if that may cache it, and its version; returns nil for
+    ///   no edits.
     private nonisolated func edit<Value>(
         derivedFrom key: StorageKey<Value>, origin: ChangeOrigin,
-        _ makeEdits: ((String) -> PropertyListValue?, Entry, UInt64) throws(StorageError) -> EntryEdits?
+        _ makeEdits: ((String) -> PropertyListValue?, Entry?, UInt64) throws(StorageError) -> EntryEdits?
     ) throws(StorageError) {
         let name = key.definition.entryName
         while true {
             let (stored, entry, version) = cache.update { state in
                 let entry = state.entries.ensureEntry(name.own)
                 let names = [name.own] + name.earlier
-                return (names.reduce(into: EntryEdits()) { $0.updateValue(state.entries[$1], forKey: $1) }, entry, entry.version)
+                let stored = names.reduce(into: EntryEdits()) { $0.updateValue(state.entries[$1], forKey: $1) }
+                return (stored, state.layers.hidesStored(name) ? nil : entry, entry.version)
             }
             guard let edits = try makeEdits({ stored[$0] ?? nil }, entry, version) else { return }
             let isDone = try DeliveryThread.current.reading { () throws(StorageError) in

@@ -5,7 +5,8 @@ extension ObservableStore: KeyValueAccess {
     ///
     /// If the stored value cannot be decoded, this is the last valid value that the store had, or else the value used while none is stored;
     /// ``failures`` reports the error, once for each stored value. Setting the key replaces the stored value. Modifying the value in place
-    /// (`+=`, `append`) does not: it is reported instead.
+    /// (`+=`, `append`) does not: it is reported instead. Where an override hides the stored value, reading returns the override, and a
+    /// modification in place is based on the stored value.
     ///
     /// A value that cannot be encoded changes nothing, and is reported in ``failures``.
     public nonisolated subscript<Value>(key: StorageKey<Value>) -> Value {
@@ -49,9 +50,17 @@ extension ObservableStore: KeyValueAccess {
     private nonisolated func valueToModify<Value>(
         of key: StorageKey<Value>
     ) -> (Value, failure: StorageError?, isReported: Bool) {
-        if let reading = currentReading(of: key), reading.failure == nil { return (reading.value(), nil, false) }
-        let (value, failure, isReported, _) = readValue(of: key)
+        if let reading = currentReading(of: key), reading.failure == nil, !reading.isOverride { return (reading.value(), nil, false) }
+        let (value, failure, isReported, _) = readStoredValue(of: key)
         return (value, failure, isReported)
+    }
+
+    /// Reads the value on which a modification is based: not an override, which would be stored with it.
+    nonisolated func readStoredValue<Value>(
+        of key: StorageKey<Value>
+    ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
+        let found = readValue(of: key)
+        return found.entry.override == nil ? found : readValue(of: key, ignoringOverride: true)
     }
 
     /// Stores the result of a modification, unless it was based on a stored value that cannot be decoded.
@@ -85,15 +94,16 @@ extension ObservableStore: KeyValueAccess {
 
     /// Reads a value from the entries, and caches it.
     ///
+    /// - Parameter ignoresOverride: whether the value is read that an override hides, which is not cached.
     /// - Returns: the value; the reason if the stored value cannot be decoded, and whether it was reported by this call; and the entry
     ///   read.
     nonisolated func readValue<Value>(
-        of key: StorageKey<Value>
+        of key: StorageKey<Value>, ignoringOverride ignoresOverride: Bool = false
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
         storeDefaultIfNeeded(of: key)
         let definition = key.definition
         let name = definition.entryName
-        let found = cache.read(name, as: definition.type)
+        let found = cache.read(name, as: definition.type, ignoringOverride: ignoresOverride)
         if let superseded = found.superseded { reportSuperseded(superseded, of: key) }
         let (value, failure, good) = key.value(
             of: found.entry, { stored throws(StorageError) in try found.decoded(stored, for: key) }, orLastOf: { cache.earlier(name) })
@@ -101,7 +111,7 @@ extension ObservableStore: KeyValueAccess {
         let isReported =
             isKnown ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
         // Not cached if the default could not be stored, so that the next read tries again.
-        if found.entry.stored != nil || !definition.storesDefault { found.keep(value, of: key, failure) }
+        if !ignoresOverride, found.entry.stored != nil || !definition.storesDefault { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
     }
 

@@ -28,46 +28,53 @@ public actor ObservableStore {
         synchronizer.unownedExecutor
     }
 
-    /// Opens a store on a backend and watches it; see ``open(_:defaults:mandatory:)`` for backends that do not block.
+    /// Opens a store on a backend and watches it; see ``open(_:defaults:mandatory:overrides:)`` for backends that do not block.
     ///
+    /// - Parameters:
+    ///   - backend: the storage of the store.
+    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: the error of the backend if it cannot be read. Nothing is written.
-    public init(backend: any BlockingStorageBackend) throws(StorageError) {
-        self.init(backend: backend, entries: try Self.load(backend))
+    public init(backend: any BlockingStorageBackend, overrides: [OverrideSource] = []) throws(StorageError) {
+        self.init(backend: backend, entries: try Self.load(backend), overrides: overrides)
     }
 
     /// Opens a store on a backend, with layers of values that are only read, and watches all of them.
     ///
-    /// A key has the first of these values: the mandatory one, the stored one, the registered one, that of the defaults, the key's own
-    /// default. A key with a mandatory value cannot be set: that throws ``StorageError/mandatory(key:)``, or reports it in ``failures``. An
+    /// A key has the first of these values: the mandatory one, the override, the stored one, the registered one, that of the defaults, the
+    /// key's own default. A key with a mandatory value cannot be set: that throws ``StorageError/mandatory(key:)``, or reports it in ``failures``. An
     /// edit of such a key by another process is stored, and used after the key is no longer mandatory.
     ///
     /// - Parameters:
     ///   - backend: the storage of the store.
     ///   - defaults: storages of default values, those with precedence first.
     ///   - mandatory: storages of mandatory values, those with precedence first.
+    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: the error of a storage that cannot be read. One that becomes unreadable later keeps its last values, and is reported in
     ///   ``failures``.
     public init(
-        backend: any BlockingStorageBackend, defaults: [any BlockingStorageBackend], mandatory: [any BlockingStorageBackend]
+        backend: any BlockingStorageBackend, defaults: [any BlockingStorageBackend], mandatory: [any BlockingStorageBackend],
+        overrides: [OverrideSource] = []
     ) throws(StorageError) {
         let layers = LayerFiles(defaults: defaults, mandatory: mandatory)
         try layers.load { error throws(StorageError) in throw error }
-        self.init(backend: backend, entries: try Self.load(backend), layers: layers)
+        self.init(backend: backend, entries: try Self.load(backend), layers: layers, overrides: overrides)
     }
 
     /// Opens a store on any backend, as on a service on other machines, and watches it.
     ///
     /// - Parameters:
     ///   - backend: the storage of the store.
-    ///   - defaults: storages of default values, those with precedence first; see ``init(backend:defaults:mandatory:)``.
+    ///   - defaults: storages of default values, those with precedence first; see ``init(backend:defaults:mandatory:overrides:)``.
     ///   - mandatory: storages of mandatory values, those with precedence first.
+    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: the error of a storage that cannot be read. Nothing is written.
     public static func open(
-        _ backend: any StorageBackend, defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = []
+        _ backend: any StorageBackend, defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = [],
+        overrides: [OverrideSource] = []
     ) async throws(StorageError) -> ObservableStore {
         let layers = LayerFiles(defaults: defaults, mandatory: mandatory)
         let entries = try await StorageReader(backend).load(after: layers)
-        return ObservableStore(backend: backend, entries: entries, layers: layers)
+        return ObservableStore(backend: backend, entries: entries, layers: layers, overrides: overrides)
     }
 
     private static func load(_ backend: any BlockingStorageBackend) throws(StorageError) -> StorageEntries {
@@ -79,7 +86,7 @@ public actor ObservableStore {
     }
 
     /// Opens a store that works in memory while its storages cannot be read; they are reported, and opened as soon as possible.
-    init(backend: any BlockingStorageBackend, layersIfReadable layers: LayerFiles?) {
+    init(backend: any BlockingStorageBackend, layersIfReadable layers: LayerFiles?, overrides: [OverrideSource] = []) {
         var failures: [StorageError] = []
         do throws(StorageError) {
             try layers?.load { failures.append($0) }
@@ -87,21 +94,26 @@ public actor ObservableStore {
             failures.append(error)
         }
         do throws(StorageError) {
-            self.init(backend: backend, entries: try Self.load(backend), layers: layers)
+            self.init(backend: backend, entries: try Self.load(backend), layers: layers, overrides: overrides)
         } catch {
-            self.init(backend: backend, entries: StorageEntries(), layers: layers, availability: .unavailable(error))
+            self.init(
+                backend: backend, entries: StorageEntries(), layers: layers, overrides: overrides, availability: .unavailable(error))
             failures.append(error)
         }
         for failure in failures { reports.report(failure) }
     }
 
     init(
-        backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles? = nil, availability: StorageAvailability = .available,
-        activity: ExpiringActivity? = .system
+        backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles? = nil, overrides: [OverrideSource] = [],
+        availability: StorageAvailability = .available, activity: ExpiringActivity? = .system
     ) {
         let storage = SerializedBackend(backend, activity: activity)
         self.backend = backend
         cache = storage.makeCache(of: entries)
+        if !overrides.isEmpty {
+            let opened = overrides.map { $0.readingFiles() }
+            cache.update { $0.layers.overrides = opened }
+        }
         availabilityState = AvailabilityState(availability)
         synchronizer = Synchronizer(cache, with: storage, entries: entries, reports, availabilityState)
         layerFiles = layers
@@ -114,28 +126,36 @@ public actor ObservableStore {
     ///   - url: the file; a symbolic link is followed.
     ///   - access: whether the store writes the file.
     ///   - journal: what protects edits that are not in the file yet.
+    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: ``StorageError`` naming the file, the offset and the reason. The file is not changed.
-    public init(at url: URL, access: StorageAccess = .readWrite, journal: JournalMode = .edits) throws(StorageError) {
-        try self.init(backend: PropertyListFile(at: url, access: access, journal: journal))
+    public init(
+        at url: URL, access: StorageAccess = .readWrite, journal: JournalMode = .edits, overrides: [OverrideSource] = []
+    ) throws(StorageError) {
+        try self.init(backend: PropertyListFile(at: url, access: access, journal: journal), overrides: overrides)
     }
 
-    /// Opens the property list at a URL and watches it; see ``init(at:access:journal:)``.
-    public init(at url: URL, configuration: PropertyListFile.Configuration) throws(StorageError) {
-        try self.init(backend: PropertyListFile(at: url, configuration: configuration))
+    /// Opens the property list at a URL and watches it; see ``init(at:access:journal:overrides:)``.
+    public init(
+        at url: URL, configuration: PropertyListFile.Configuration, overrides: [OverrideSource] = []
+    ) throws(StorageError) {
+        try self.init(backend: PropertyListFile(at: url, configuration: configuration), overrides: overrides)
     }
 
     /// Opens the property list at a URL with layers of property lists that are only read: defaults below it, and mandatory values above it,
     /// as administrators provide them.
     ///
     /// - Parameters:
-    ///   - url: the file; see ``init(at:access:journal:)``.
+    ///   - url: the file; see ``init(at:access:journal:overrides:)``.
     ///   - defaults: files of default values, those with precedence first; missing files have none.
-    ///   - mandatory: files of mandatory values, those with precedence first; see ``init(backend:defaults:mandatory:)``.
+    ///   - mandatory: files of mandatory values, those with precedence first; see ``init(backend:defaults:mandatory:overrides:)``.
+    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: ``StorageError`` naming the file that cannot be read.
-    public init(at url: URL, defaults: [URL], mandatory: [URL] = []) throws(StorageError) {
+    public init(
+        at url: URL, defaults: [URL], mandatory: [URL] = [], overrides: [OverrideSource] = []
+    ) throws(StorageError) {
         try self.init(
             backend: PropertyListFile(at: url), defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
-            mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) })
+            mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) }, overrides: overrides)
     }
 
     /// The name of the storage in errors: the path of the file, unless the store has another backend.
@@ -164,7 +184,7 @@ extension ObservableStore {
     /// Caches, as applications have no other folder there, where the system may remove it: ``durability`` is ``EditDurability/purgeable``.
     ///
     /// On Linux, administrators can provide defaults in `NAME.plist` and mandatory values in `NAME.mandatory.plist`, in the folders of
-    /// `$XDG_CONFIG_DIRS`, by default `/etc/xdg`; see ``init(backend:defaults:mandatory:)``.
+    /// `$XDG_CONFIG_DIRS`, by default `/etc/xdg`; see ``init(backend:defaults:mandatory:overrides:)``.
     ///
     /// In a service of systemd, it is in the service's state folder, see <doc:Services>.
     ///
@@ -174,11 +194,15 @@ extension ObservableStore {
     /// - Parameters:
     ///   - suiteName: the name of the suite.
     ///   - configuration: how its file is read, written and protected.
-    public init(suiteName: String, configuration: PropertyListFile.Configuration = PropertyListFile.Configuration()) {
+    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
+    public init(
+        suiteName: String, configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(),
+        overrides: [OverrideSource] = []
+    ) {
         let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: suiteName)
         self.init(
             backend: PropertyListFile(suiteName: suiteName, configuration: configuration),
-            layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory))
+            layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory), overrides: overrides)
     }
 }
 

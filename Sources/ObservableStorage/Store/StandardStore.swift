@@ -1,7 +1,7 @@
 import FoundationSubset
 
 extension ObservableStore {
-    /// The application's own store, opened on first use in the standard folder for settings: ``init(suiteName:configuration:)`` with the
+    /// The application's own store, opened on first use in the standard folder for settings: ``init(suiteName:configuration:overrides:)`` with the
     /// application's name.
     ///
     /// If it cannot be opened, values are kept in memory until it can; see ``availability``.
@@ -11,6 +11,29 @@ extension ObservableStore {
     /// test uses `withStandard`.
     public static var standard: ObservableStore {
         StandardStore.ofTask ?? StandardStore.ofProcess
+    }
+
+    /// Opens the ``standard`` store of the process with overrides. Call it when the program starts, before anything uses that store.
+    ///
+    /// ```swift
+    /// try ObservableStore.openStandard(overrides: [.arguments()])
+    /// ```
+    ///
+    /// - Parameter overrides: sources of values that hide stored ones, those with precedence first; see ``OverrideSource``.
+    /// - Throws: ``StorageError/invalidConfiguration(item:reason:remedy:)`` if the store is open already.
+    @discardableResult
+    public static func openStandard(overrides: [OverrideSource]) throws(StorageError) -> ObservableStore {
+        let isFirst = StandardStore.opening.withLock { opening in
+            if opening.isOpen { return false }
+            opening = (true, overrides)
+            return true
+        }
+        guard isFirst else {
+            throw .invalidConfiguration(
+                item: "the overrides of the standard store", reason: "it is open already",
+                remedy: "call openStandard(overrides:) before anything uses it")
+        }
+        return StandardStore.ofProcess
     }
 
     /// Runs a closure for which ``standard`` is another store, also in the tasks that it starts, except detached ones.
@@ -39,12 +62,19 @@ extension ObservableStore {
 enum StandardStore {
     @TaskLocal static var ofTask: ObservableStore?
 
+    /// Whether the store of the process is open, and its overrides.
+    static let opening = Lock<(isOpen: Bool, overrides: [OverrideSource])>((false, []))
+
     static let ofProcess: ObservableStore = {
+        let overrides = opening.withLock { opening in
+            opening.isOpen = true
+            return opening.overrides
+        }
         let process = ProcessInfo.processInfo
         guard isInMemory(executable: CommandLine.arguments.first ?? "", environment: process.environment) else {
-            return ObservableStore(suiteName: SettingsFolder.applicationDomain)
+            return ObservableStore(suiteName: SettingsFolder.applicationDomain, overrides: overrides)
         }
-        return ObservableStore(backend: InMemoryBackend(), entries: StorageEntries())
+        return ObservableStore(backend: InMemoryBackend(), entries: StorageEntries(), overrides: overrides)
     }()
 
     /// Whether the standard store is in memory: in a test process or a preview, unless the environment states otherwise.

@@ -29,6 +29,14 @@ public struct StoreSnapshot: Sendable {
         StoreSnapshot(stored.applying(edits), layers, of: cache, reports)
     }
 
+    /// The sources of overrides in the store of the snapshot.
+    var overrides: [OverrideSource] { layers.overrides }
+
+    /// The snapshot of what is stored, which overrides do not hide.
+    var withoutOverrides: StoreSnapshot {
+        StoreSnapshot(stored, layers.withoutOverrides, of: cache, reports)
+    }
+
     /// The snapshot that replaces one whose values are not valid together.
     func replacing(_ failure: StorageError) -> StoreSnapshot {
         var replacement = self

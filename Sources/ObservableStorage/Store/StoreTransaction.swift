@@ -1,7 +1,8 @@
 public import PropertyListCoding
 import Synchronization
 
-/// The entries inside a transaction: the latest ones, with the transaction's own edits applied.
+/// The entries inside a transaction: the latest ones, with the transaction's own edits applied. Values are the stored ones also where an
+/// ``OverrideSource`` hides them.
 ///
 /// Copies are views of the same transaction. Edits made after the transaction has ended have no effect.
 public struct StoreTransaction: KeyValueAccess {
@@ -104,7 +105,7 @@ public struct StoreTransaction: KeyValueAccess {
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { cache.earlier(name, includingPresent: true) })
         guard let failure else { return (value, nil) }
-        let found = cache.read(name, as: nil)
+        let found = cache.read(name, as: nil, ignoringOverride: true)
         if found.entry == entry {
             cache.recordDecoding(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
         } else {

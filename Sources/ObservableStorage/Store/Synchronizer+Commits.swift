@@ -92,7 +92,7 @@ extension Synchronizer {
     private func store(
         _ commit: PendingCommit, _ origin: ChangeOrigin?, _ body: Body, _ record: @Sendable (PendingCommit.Run) -> Void
     ) async throws -> StorageEntries {
-        let layers = cache.update { $0.layers }
+        let layers = cache.update { $0.layers.withoutOverrides }
         let (cache, reports, backend) = (self.cache, self.reports, storage.backend)
         defer { storedTransaction.exchange(([:], .local)) }
         return try await storage.interruption.cover {

@@ -24,7 +24,7 @@ struct CodingFailure: Error, Sendable, Hashable {
 // Decoding.
 extension CodingFailure {
     init(_ expected: Any.Type, found: String) {
-        self.init(expected: "\(expected)", reason: found)
+        self.init(expected: TextForm.expectation(of: expected), reason: found)
     }
 
     /// The stored value is of another type.
@@ -43,7 +43,8 @@ extension CodingFailure {
             self = failure
         } else {
             let underlying = error is CodingFailure ? nil : UnderlyingError(error)
-            self.init(expected: "\(type)", reason: "\(stored.typeName), which was refused: \(error)", underlying: underlying)
+            let reason = "\(stored.typeName), which was refused: \(error)"
+            self.init(expected: TextForm.expectation(of: type), reason: reason, underlying: underlying)
         }
     }
 }
@@ -116,17 +117,6 @@ extension String {
     /// The same on a single line.
     package var printableLine: String {
         String(map { $0.isNewline ? " " : $0 }).printable
-    }
-}
-
-extension Unicode.Scalar {
-    /// Whether it controls a terminal or the direction of text; a tab and a line feed do not count.
-    package var isUnprintable: Bool {
-        switch value {
-        case 0x09, 0x0A: false
-        case ..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-        default: false
-        }
     }
 }
 

@@ -121,7 +121,13 @@ extension Duration: Storable {
     // Decimal digits of an attosecond.
     private static let precision = 18
 
-    /// A stored string of decimal seconds, with an `s` at the end: `90s`, `-0.25s`. At most 18 digits follow the point.
+    // The seconds of a unit, and the units of a second.
+    private static let units: [String: (seconds: Int128, fraction: Int128)] = [
+        "ns": (1, 1_000_000_000), "us": (1, 1_000_000), "µs": (1, 1_000_000), "ms": (1, 1_000), "s": (1, 1), "m": (60, 1), "h": (3_600, 1),
+    ]
+
+    /// A stored string of decimal numbers with their units, `h`, `m`, `s`, `ms`, `us` or `ns`: `90s`, `-0.25s`, `100ms`, `1m30s`. At most 18
+    /// digits follow the point, none of them below an attosecond.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let attoseconds = Self.attoseconds(of: string) else { throw CodingFailure(Self.self, refusing: string) }
@@ -138,19 +144,34 @@ extension Duration: Storable {
         return .string("\(sign)\(padded.dropLast(Self.precision))\(fraction.isEmpty ? "" : ".")\(fraction)s")
     }
 
-    /// Parses decimal seconds; returns nil if the text is anything else or out of range.
+    /// Parses decimal numbers with units; returns nil if the text is anything else or out of range.
     private static func attoseconds(of text: String) -> Int128? {
         var rest = Substring(text).utf8
-        let isNegative = rest.skip("-")
+        let sign = rest.skip("-") ? "-" : ""
+        var sum: Int128 = 0
+        repeat {
+            guard let part = attoseconds(of: &rest, sign: sign) else { return nil }
+            let (next, isOutOfRange) = sum.addingReportingOverflow(part)
+            if isOutOfRange { return nil }
+            sum = next
+        } while !rest.isEmpty
+        return sum
+    }
+
+    private static func attoseconds(of rest: inout Substring.UTF8View, sign: String) -> Int128? {
         let whole = rest.removeDigits()
         var fraction: [UInt8] = []
         if rest.skip(".") {
             fraction = rest.removeDigits()
             guard !fraction.isEmpty, fraction.count <= precision else { return nil }
         }
-        guard !whole.isEmpty, rest.elementsEqual("s".utf8) else { return nil }
+        let unit = rest.prefix { !(UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0) }
+        guard !whole.isEmpty, let scale = units[String(Substring(unit))] else { return nil }
+        rest = rest[unit.endIndex...]
         fraction.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: precision - fraction.count))
-        return Int128((isNegative ? "-" : "") + String(decoding: whole + fraction, as: UTF8.self))
+        guard let number = Int128(sign + String(decoding: whole + fraction, as: UTF8.self)) else { return nil }
+        let (product, isOutOfRange) = number.multipliedReportingOverflow(by: scale.seconds)
+        return isOutOfRange || product % scale.fraction != 0 ? nil : product / scale.fraction
     }
 }
 

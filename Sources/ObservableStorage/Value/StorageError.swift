@@ -58,6 +58,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case unknownName(key: String, group: String)
     /// A value is stored under an earlier name of a key, possibly by an earlier version of the program, although its present name has one.
     case superseded(key: String, earlierName: String)
+    /// An argument or a variable of the environment is not a value of its key, or belongs to two keys.
+    case invalidOverride(name: String, key: String, reason: String)
     /// Several errors, which a check has found.
     case several([StorageError])
     /// `update` was called from inside an `update` of the same store.
@@ -179,6 +181,8 @@ extension StorageError: CustomStringConvertible {
             key "\(key)": its earlier name "\(earlierName)" has another value, which an earlier version of the program may have stored since; \
             it is not used; set the key, to that value or another one, to settle this
             """
+        case .invalidOverride(let name, let key, let reason):
+            "\(name): cannot be used for the key \"\(key)\": \(reason); correct it, or remove it"
         case .several(let errors):
             errors.map(\.description).joined(separator: "\n")
         case .nestedUpdate:

@@ -30,8 +30,14 @@ package enum ValueSyntax: String, CaseIterable {
         }
         let number = reading(.int) ?? reading(.real)
         let boolean = number == nil ? reading(.bool) : nil
-        let container = reading(.json).flatMap { $0.isContainer ? $0 : nil }
-        return [.string(text), boolean, number, reading(.date), container, reading(.data)].compactMap { $0 }
+        let (typed, plain) = (container(in: text, isTyped: true), container(in: text, isTyped: false))
+        return [.string(text), boolean, number, reading(.date), typed, plain == typed ? nil : plain, reading(.data)].compactMap { $0 }
+    }
+
+    /// The array, the dictionary or, in typed JSON, the value that a tagged object stands for.
+    private static func container(in text: String, isTyped: Bool) -> PropertyListValue? {
+        guard let first = text.first(where: { !$0.isWhitespace }), first == "[" || first == "{" else { return nil }
+        do throws(PropertyListError) { return try JSONReader.value(of: text, isTyped: isTyped) } catch { return nil }
     }
 
     private var expectation: String {
@@ -39,7 +45,7 @@ package enum ValueSyntax: String, CaseIterable {
         case .string: "not a string"
         case .int: "not a whole number from \(Int64.min) to \(UInt64.max)"
         case .real: "not a number in range"
-        case .bool: "not true, false, yes, no, 1 or 0"
+        case .bool: "not true, yes, on, 1, false, no, off or 0"
         case .date: "not an ISO 8601 date with Z or an offset"
         case .data: "not base64"
         case .json: "not JSON"
@@ -54,9 +60,23 @@ package enum ValueSyntax: String, CaseIterable {
 
     private static func boolean(_ text: String) -> Bool? {
         switch text.lowercased() {
-        case "true", "yes", "1": true
-        case "false", "no", "0": false
+        case "true", "yes", "on", "1": true
+        case "false", "no", "off", "0": false
         default: nil
+        }
+    }
+}
+
+extension PropertyListValue {
+    /// The text from which ``ValueSyntax`` reads the value: leaves are bare, containers are typed JSON. `prefs read` prints it, and
+    /// `prefs write --type` parses it.
+    package var bareText: String {
+        switch self {
+        case .string(let string): string
+        case .real(let real): real.isNaN ? "nan" : real.description
+        case .date(let date): date.iso8601
+        case .data(let data): data.base64EncodedString()
+        default: typedJSON
         }
     }
 }

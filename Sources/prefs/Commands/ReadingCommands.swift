@@ -5,7 +5,8 @@ import PropertyListCoding
 // Commands that print entries.
 extension Command {
     static let read = Command(
-        "read", operands: "FILE [KEY]", options: ["--json", "--raw", "--origin", EntryPath.literalOption], etcdOperand: 0,
+        "read", operands: "FILE [KEY]",
+        options: ["--json", "--raw", "--origin", "--environment PREFIX", EntryPath.literalOption], etcdOperand: 0,
         summary: "Print all entries as one JSON object, or the value of one key.",
         details: """
             A single string, number, boolean, date (ISO 8601) or data (base64) is printed bare. An array or dictionary is printed as JSON, in
@@ -15,6 +16,8 @@ extension Command {
               --raw    print a single string without a line break after it, or the bytes of data
               --origin print the value that a program gets for the key, after the layer that it comes from (mandatory, stored or defaults) and
                        the file, with tabs in between; the layers of a domain are the files of $XDG_CONFIG_DIRS, by default in /etc/xdg
+              --environment PREFIX  with --origin, for a program that takes settings from variables which begin with this prefix: a variable
+                       in the present environment precedes the stored value, as environment, PREFIX_KEY and its text
 
             All entries together are always printed as plain JSON.
             """
@@ -25,10 +28,16 @@ extension Command {
         guard !isRaw || !isJSON else { throw CommandError.usage("--json and --raw exclude each other") }
         guard !isRaw || path != nil else { throw CommandError.usage("--raw needs a key") }
         guard layers == nil || path != nil else { throw CommandError.usage("--origin needs a key; see prefs list --layers") }
+        guard layers != nil || !arguments.has("environment") else { throw CommandError.usage("--environment needs --origin") }
         guard layers == nil || !isRaw else { throw CommandError.usage("--origin and --raw exclude each other") }
         let storage = try EntryStorage(arguments)
         if let layers, let path {
             for (origin, file) in layers {
+                if origin == "stored", let prefix = arguments.options["environment"],
+                    let (name, text) = OverrideSource.environment(prefix: prefix).text(ofKey: path.text)
+                {
+                    return try output.write(line: output.shown("environment\t\(name)\t\(try text.get())"))
+                }
                 guard let value = path.value(in: try file.reporting(file.load).values) else { continue }
                 return try output.write(line: output.shown("\(origin)\t\(file.name)\t\(isJSON ? value.json : value.bareText)"))
             }

@@ -18,7 +18,7 @@ extension Command {
             A value is a string unless an option, for all values, says otherwise:
               --int        a whole number from -9223372036854775808 to 18446744073709551615
               --real       a number, or nan, inf, -inf
-              --bool       true, false, yes, no, 1 or 0
+              --bool       true, yes, on, 1, false, no, off or 0
               --date       ISO 8601 with Z or an offset, such as 2026-11-20T10:00:00.25Z or 2026-11-20T11:00:00+01:00
               --data       base64
               --json       any JSON without null: whole numbers are integers, numbers with a fraction or an exponent are reals

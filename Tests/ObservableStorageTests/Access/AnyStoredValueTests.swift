@@ -5,6 +5,15 @@ import Testing
 
 private enum Level: String, Storable { case quiet, loud }
 
+private enum Mode: Int, Storable, CaseIterable { case never, auto, always }
+
+private enum Color: String, Storable, CaseIterable {
+    case lightGray = "light-gray"
+    case red
+}
+
+private enum Shape: Codable, CodableStorable, CaseIterable { case round, square }
+
 private struct Account: CodableStorable, Equatable {
     var name: String
 }
@@ -21,6 +30,15 @@ private struct ServerKeys: KeyGroup {
     let coded = StorageKey<[Int]>("coded", codec: .json, default: [])
     let start = StorageKey<Date?>("start")
     let token = StorageKey<Data?>("token")
+    let timeout = StorageKey("timeout", default: Duration.seconds(1))
+    let mode = StorageKey("mode", default: Mode.auto)
+    let color = StorageKey("color", default: Color.red)
+    let shape = StorageKey<Shape?>("shape")
+    let modes = StorageKey<[Mode]>("modes", default: [])
+    let timeouts = StorageKey<[Duration]>("timeouts", default: [])
+    let moments = StorageKey<[Date]>("moments", default: [])
+    let blobs = StorageKey<[String: Data]>("blobs", default: [:])
+    let anything = StorageKey<PropertyListValue?>("anything")
     let log = LogKeys()
     var ignored: StorageKey<Int> { .init(default: 0) }
 }
@@ -62,7 +80,11 @@ struct AnyStoredValueTests {
     func list() throws {
         #expect(
             settings.storedValues.map(\.name)
-                == ["host", "port", "isSecure", "ratio", "level", "names", "limits", "account", "coded", "start", "token", "log/file"])
+                == [
+                    "host", "port", "isSecure", "ratio", "level", "names", "limits", "account", "coded", "start", "token", "timeout",
+                    "mode",
+                    "color", "shape", "modes", "timeouts", "moments", "blobs", "anything", "log/file",
+                ])
         #expect(try setting("port").summary == "The port of the server")
         #expect(try setting("port").typeName == "UInt16")
         #expect(try setting("port").defaultValue == 80)
@@ -89,13 +111,19 @@ struct AnyStoredValueTests {
         "Typed text is converted to the type of the key",
         arguments: [
             ("host", "8080", "8080"), ("host", "true", "true"), ("host", "[1]", "[1]"), ("port", "65535", 65535),
-            ("isSecure", "true", true),
-            ("isSecure", "No", false), ("ratio", "0.25", 0.25), ("ratio", "2", 2.0), ("level", "loud", "loud"),
+            ("isSecure", "true", true), ("isSecure", "on", true), ("isSecure", "1", true), ("isSecure", "off", false),
+            ("isSecure", "0", false), ("isSecure", "No", false), ("ratio", "0.25", 0.25), ("ratio", "2", 2.0), ("level", "loud", "loud"),
             ("names", "[\"b\", \"c\"]", ["b", "c"]), ("limits", "{\"a\": 1}", ["a": 1]), ("account", "{\"name\": \"Jo\"}", ["name": "Jo"]),
             ("coded", "[1, 2]", .data(Data("[1,2]".utf8))),
             ("start", "2001-01-01T00:00:01Z", .date(Date(timeIntervalSinceReferenceDate: 1))),
             ("start", "2001-01-01T01:00:01.5+01:00", .date(Date(timeIntervalSinceReferenceDate: 1.5))),
-            ("token", "AQI=", .data(Data([1, 2]))),
+            ("token", "AQI=", .data(Data([1, 2]))), ("timeout", "100ms", "0.1s"), ("timeout", "1m30s", "90s"),
+            ("mode", "never", 0), ("mode", "2", 2), ("color", "light-gray", "light-gray"), ("color", "lightGray", "light-gray"),
+            ("shape", "round", ["round": [:]]), ("modes", "never, always", [0, 2]), ("modes", "[0,1]", [0, 1]), ("modes", "", []),
+            ("names", "b, c", ["b", "c"]), ("names", "b", ["b"]), ("coded", "1,2", .data(Data("[1,2]".utf8))),
+            ("timeouts", "1s,2m", ["1s", "120s"]),
+            ("moments", "[{\"$date\":\"2001-01-01T00:00:00Z\"}]", [.date(Date(timeIntervalSinceReferenceDate: 0))]),
+            ("limits", "{\"$real\": 1}", ["$real": 1]),
         ] as [(String, String, PropertyListValue)])
     func text(name: String, text: String, stored: PropertyListValue) throws {
         try setting(name).set(text: text)
@@ -106,16 +134,72 @@ struct AnyStoredValueTests {
     @Test(
         "Text that is not of the key's type changes nothing, and the error names key, type and text",
         arguments: [
-            ("port", "65536", "UInt16", "integer 65536, which is out of range"), ("port", "http", "UInt16", "the text \"http\""),
-            ("port", "", "UInt16", "the text \"\""), ("level", "medium", "Level", "the text \"medium\""),
-            ("isSecure", "maybe", "Bool", "the text \"maybe\""), ("isSecure", "1", "Bool", "integer"),
-            ("ratio", "1e999", "Double", "the text \"1e999\""), ("token", "AA=A", "Optional<Data>", "the text \"AA=A\""),
+            ("port", "65536", "UInt16 (a whole number from 0 to 65535)", "integer 65536, which is out of range"),
+            ("port", "http", "UInt16 (a whole number from 0 to 65535)", "the text \"http\""),
+            ("port", "", "UInt16 (a whole number from 0 to 65535)", "the text \"\""), ("level", "medium", "Level", "the text \"medium\""),
+            ("isSecure", "maybe", "Bool (true, yes, on, 1, false, no, off or 0)", "the text \"maybe\""),
+            ("isSecure", "2", "Bool (true, yes, on, 1, false, no, off or 0)", "integer"),
+            ("ratio", "1e999", "Double (a number such as 1.5)", "the text \"1e999\""),
+            ("token", "AA=A", "Optional<Data> (Base64)", "the text \"AA=A\""),
             ("names", "[1]", "String", "integer"),
+            ("timeout", "soon", "Duration (a duration such as 100ms, 1.5s or 1m)", "the text \"soon\""),
+            ("mode", "sometimes", "Mode (one of never, auto, always)", "the text \"sometimes\""),
+            ("color", "pink", "Color (one of light-gray, red)", "the text \"pink\""),
+            ("modes", "never,sometimes", "Int", "string"),
+            ("start", "tomorrow", "Optional<Date> (a date such as 2026-11-20T10:00:00Z)", "the text \"tomorrow\""),
+            ("limits", "a", "Dictionary<String, Int> (JSON)", "the text \"a\""),
         ])
     func refused(name: String, text: String, expected: String, found: String) throws {
-        let key = name == "names" ? "names[0]" : name
+        let key = name == "names" ? "names[0]" : name == "modes" ? "modes[1]" : name
         #expect(throws: StorageError.undecodable(key: key, expected: expected, found: found)) { try setting(name).set(text: text) }
         #expect(store.entries == [:])
+    }
+
+    @Test(
+        "The text of a value is what a text is read from, whatever the type",
+        arguments: [
+            ("host", "\"a\" "), ("host", ""), ("port", "443"), ("isSecure", "true"), ("ratio", "1e-07"), ("ratio", "nan"),
+            ("level", "loud"),
+            ("names", "[\"a,b\",\"\"]"), ("limits", "{\"a\":1}"), ("account", "{\"name\":\"Jo\"}"), ("coded", "[1,2]"),
+            ("start", "2001-01-01T00:00:01.5Z"), ("token", "AQI="), ("timeout", "0.1s"), ("mode", "always"), ("color", "light-gray"),
+            ("shape", "round"), ("modes", "[0,2]"), ("timeouts", "[\"0.1s\",\"60s\"]"),
+            ("moments", "[{\"$date\":\"2001-01-01T00:00:00Z\"}]"), ("blobs", "{\"a\":{\"$data\":\"AQI=\"}}"),
+        ])
+    func text(name: String, text: String) throws {
+        try setting(name).set(text: text)
+        #expect(try setting(name).text == text)
+        #expect("\(try setting(name))" == text)
+        let stored = store.entries
+        try setting(name).remove()
+        try setting(name).set(text: text)
+        #expect(store.entries == stored)
+    }
+
+    @Test(
+        "A value of any type is read as what it looks like, and a string that looks like something else is in quotes",
+        arguments: [
+            ("5", 5), ("5.0", .real(5)), ("true", true), ("\"5\"", "5"), ("word", "word"), ("AQI=", "AQI="), ("\"", "\""),
+            ("[1,\"a\"]", [1, "a"]), ("{\"$data\":\"AQI=\"}", .data(Data([1, 2]))), ("{\"CF$UID\":1}", .uid(1)), ("", ""),
+            ("\"true\"", "true"), ("2001-01-01T00:00:00Z", .date(Date(timeIntervalSinceReferenceDate: 0))), ("\"[]\"", "[]"),
+        ] as [(String, PropertyListValue)])
+    func anyType(text: String, value: PropertyListValue) throws {
+        try setting("anything").set(text: text)
+        #expect(store.entries == ["anything": value])
+        #expect(try setting("anything").text == text)
+    }
+
+    @Test("A value that is nil or cannot be read has no text, and a stored enumeration that is none is told what would be one")
+    func noText() async throws {
+        #expect(try setting("account").text == nil)
+        #expect(try "\(setting("account"))" == "")
+        let store = try ObservableStore(backend: InMemoryBackend(["mode": 7, "timeout": "soon"]))
+        let settings = KeyedStore<ServerKeys>(store)
+        let error = StorageError.undecodable(key: "mode", expected: "Mode (one of never, auto, always)", found: "integer 7")
+        #expect(throws: error) { try settings.storedValues.first { $0.name == "mode" }?.text }
+        #expect(settings.storedValues.first { $0.name == "mode" }?.description == "")
+        let timeout = StorageError.undecodable(
+            key: "timeout", expected: "Duration (a duration such as 100ms, 1.5s or 1m)", found: "string \"soon\"")
+        #expect(throws: timeout) { try settings.stored(\.timeout).get() }
     }
 
     @Test("A property-list value is set if it is of the key's type")

@@ -140,6 +140,9 @@ struct StorableFileTests {
             Stored(Duration(attoseconds: .max), "170141183460469231731.687303715884105727s"),
             Stored(Duration(attoseconds: .min), "-170141183460469231731.687303715884105728s"),
             Stored(reading: "1.50s", Duration.milliseconds(1_500)), Stored(reading: "007s", Duration.seconds(7)),
+            Stored(reading: "100ms", Duration.milliseconds(100)), Stored(reading: "-1.5us", Duration.nanoseconds(-1_500)),
+            Stored(reading: "1ns", Duration.nanoseconds(1)), Stored(reading: "1.5m", Duration.seconds(90)),
+            Stored(reading: "1h1m1.5s", Duration.milliseconds(3_661_500)), Stored(reading: "2µs", Duration.microseconds(2)),
         ], PropertyListFormat.allCases)
     private func duration(_ value: Stored, format: PropertyListFormat) async throws {
         try await value.check(format)
@@ -149,7 +152,8 @@ struct StorableFileTests {
         "A string that is not a duration is rejected and shown",
         arguments: [
             "", "s", "1", "1 s", "+1s", "-s", ".5s", "1.s", "1.2.3s", "1e3s", "1ss", "--1s", "-+1s", "١s", "0.0000000000000000001s",
-            "170141183460469231731.687303715884105728s", "99999999999999999999999999999999999999999s",
+            "170141183460469231731.687303715884105728s", "99999999999999999999999999999999999999999s", "1M", "1 m", "1m 1s", "1m-1s", "1m1",
+            "m", "0.0000000000000000001ms", "0.0000000000000001ms", "170141183460469231731m", "170141183460469231731s1s", "1d",
         ])
     func wrongDuration(_ text: String) {
         #expect(throws: CodingFailure(Duration.self, found: "string \"\(text)\"")) { try Duration(propertyListValue: .string(text)) }
@@ -182,7 +186,8 @@ struct StorableFileTests {
                 refusing: ["lowerBound": 3, "upperBound": "x"], as: ClosedRange<Int>.self, at: ".upperBound", expected: "Int",
                 found: "string"),
             Stored(refusing: [1, 2], as: ClosedRange<Int>.self, found: "array"),
-            Stored(refusing: 90, as: Duration.self, found: "integer"),
+            Stored(
+                refusing: 90, as: Duration.self, expected: "Duration (a duration such as 100ms, 1.5s or 1m)", found: "integer"),
             Stored(refusing: "ab", as: Character.self, found: "string \"ab\""),
             Stored(refusing: "", as: Character.self, found: "string \"\""),
             Stored(refusing: 1, as: Locale.self, found: "integer"),

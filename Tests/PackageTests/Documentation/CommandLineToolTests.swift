@@ -27,7 +27,7 @@ struct CommandLineToolTests {
             try setting.set(text: arguments[1])
             try await settings.store.flush()
         }
-        return try settings.storedValues.map { "\($0.name) = \(try $0.value?.description ?? "")    # \($0.summary ?? "")" }
+        return try settings.storedValues.map { "\($0.name) = \(try $0.text ?? "")    # \($0.summary ?? "")" }
     }
     // end
 
@@ -42,8 +42,8 @@ struct CommandLineToolTests {
     func settings() async throws {
         let settings = KeyedStore<ToolKeys>(store)
         let listed = [
-            "editor = \"vi\"    # the program that edits messages", "width = 100    # the length of a line",
-            ".server.host = \"localhost\"    # the host of the server",
+            "editor = vi    # the program that edits messages", "width = 100    # the length of a line",
+            ".server.host = localhost    # the host of the server",
         ]
         #expect(try await configure([], settings) == listed)
         #expect(try await configure(["width", "120"], settings)[1] == "width = 120    # the length of a line")
@@ -58,6 +58,23 @@ struct CommandLineToolTests {
         #expect("\(try #require(error))".contains("\"width\""))
         #expect(settings.width == 100)
         await #expect(throws: UnknownSetting.self) { try await configure(["height", "1"], settings) }
+    }
+
+    @Test("A setting can be given as an argument, and the other arguments are left")
+    func arguments() throws {
+        let folder = try TemporaryFolder()
+        let url = folder.file("tool.plist")
+        func files(_ arguments: [String]) throws -> [String] {
+            // snippet: WritingACommandLineTool
+            let store = try ObservableStore(at: url, overrides: [.arguments(arguments)])
+            let settings = try KeyedStore<ToolKeys>(checking: store)
+            let files = settings.remainingArguments.dropFirst()
+            // end
+            #expect(settings.width == 120 && settings.remote == "example.org" && store.entries.isEmpty)
+            return Array(files)
+        }
+        #expect(try files(["tool", "--width", "120", "a.txt", "--server-host=example.org", "b.txt"]) == ["a.txt", "b.txt"])
+        #expect(throws: StorageError.self) { try files(["tool", "--width", "39"]) }
     }
 
     @Test("Two instances of a tool count both")

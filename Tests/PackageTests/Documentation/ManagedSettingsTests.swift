@@ -47,6 +47,7 @@ struct ManagedSettingsTests {
             let source =
                 switch settings.stored(\.proxy).source {
                 case .mandatory(let file): "prescribed in \(file)"
+                case .argument(let name), .environment(let name), .override(let name): "given as \(name)"
                 case .stored, .inherited: "set by the user"
                 case .registered, .keyDefault: "default"
                 case .defaults(let file): "default of \(file)"

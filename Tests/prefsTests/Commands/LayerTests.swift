@@ -44,6 +44,26 @@ struct LayerTests {
         #expect(peer.text == "prescribed\n1\nround\n")
     }
 
+    @Test("read --origin --environment prints the variable that hides the stored value of a program")
+    func variable() async throws {
+        let secret = folder.file("secret")
+        try Data("s3cret\n".utf8).write(to: secret)
+        var variables = environment
+        variables.merge(["APP_PROXY": "p", "APP_SERVER_PORT": "3", "APP_SHAPE_FILE": secret.path, "APP_OTHER": ""]) { $1 }
+        let expected = [
+            "proxy": "mandatory\t\(folder.path("second/app.mandatory.plist"))\tprescribed\n",
+            ".server.port": "environment\tAPP_SERVER_PORT\t3\n", "shape": "environment\tAPP_SHAPE_FILE\ts3cret\n",
+            "other": "environment\tAPP_OTHER\t\n", "size": "stored\t\(folder.path("user/app.plist"))\t1\n",
+        ]
+        for (key, text) in expected {
+            let read = try await tool("read", "app", key, "--origin", "--environment", "APP", environment: variables)
+            #expect((read.status, read.text) == (0, text))
+        }
+        variables["APP_SHAPE"] = "round"
+        #expect(try await tool("read", "app", "shape", "--origin", "--environment", "APP", environment: variables).status == 3)
+        #expect(try await Subprocess.finished("prefs", ["read", "app", "size", "--environment", "APP"]).status == 2)
+    }
+
     @Test("list --layers prints the keys of all layers, each with the first one that has it")
     func list() async throws {
         let list = try await tool("list", "app", "--layers", environment: environment)

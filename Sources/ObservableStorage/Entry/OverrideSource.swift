@@ -1,0 +1,146 @@
+public import FoundationSubset
+
+/// Where texts come from that hide stored values in this process: the arguments of the command line, or the environment.
+///
+/// ```swift
+/// let store = try ObservableStore(at: url, overrides: [.arguments(), .environment(prefix: "APP")])
+/// ```
+///
+/// An override is never written. Setting its key stores the value, which takes effect where nothing hides it; see
+/// ``StoredValue/source``. Of several sources, the first that has a text for a key is used; mandatory values precede all of them.
+///
+/// The names are made of the words of a key's name in the store: `server/port`, `StorageKey("server", "port")` and `serverPort` are
+/// `APP_SERVER_PORT` in the environment and `--server-port` on the command line, and `launchCount` is `APP_LAUNCH_COUNT` and
+/// `--launch-count`; ``StorageKey/override(environment:argument:)`` gives a key others. A word begins at a capital letter and after
+/// anything but letters and digits. The key's type determines how the text is read; see ``AnyStoredValue/set(text:)``.
+///
+/// Overrides are read when the store is opened, and later changes of the environment and of files are not followed.
+public struct OverrideSource: Sendable {
+    enum Content: Sendable {
+        case arguments(ArgumentList)
+        case environment(EnvironmentVariables)
+        // By the words of the name.
+        case texts([String: (name: String, text: String)])
+    }
+
+    var content: Content
+
+    /// The arguments of the command line.
+    ///
+    /// - `--server-port 80` and `--server-port=80`; `-serverPort 80`, as `UserDefaults` has it; `--set server/port=80`. The next argument is
+    ///   no value if it begins with a dash, unless it is a number or a dash alone.
+    /// - `--verbose` is true and `--no-verbose` false, for a key whose type is `Bool`.
+    /// - Of several for one key, the last one counts. What follows `--` is not read.
+    ///
+    /// What no key has taken is in ``KeyedStore/remainingArguments``.
+    public static func arguments(_ arguments: [String] = CommandLine.arguments) -> OverrideSource {
+        OverrideSource(content: .arguments(ArgumentList(arguments)))
+    }
+
+    /// The variables of the environment that begin with a prefix and `_`.
+    ///
+    /// A variable `NAME_FILE` names a file that contains the value of `NAME`, as Docker and Kubernetes provide secrets: a regular file of
+    /// at most 64 KiB in UTF-8, of which one line break at the end is removed.
+    ///
+    /// - Parameters:
+    ///   - prefix: the beginning of the names, such as `APP`; an empty one for names without a prefix.
+    ///   - variables: the values by name; by default those of the process.
+    public static func environment(
+        prefix: String, _ variables: [String: String] = ProcessInfo.processInfo.environment
+    ) -> OverrideSource {
+        OverrideSource(content: .environment(EnvironmentVariables(prefix: prefix, values: variables)))
+    }
+
+    /// Texts by the name of the key in the store, such as `server/port`, for what a program has read by itself.
+    public static func texts(_ texts: [String: String]) -> OverrideSource {
+        OverrideSource(
+            content: .texts(texts.reduce(into: [:]) { $0[$1.key.overrideWords.joined(separator: "-")] = (name: $1.key, text: $1.value) }))
+    }
+}
+
+extension OverrideSource: CustomReflectable {
+    /// Nothing: the environment and the arguments may have secrets.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// The text that an override source has for a key.
+final class OverrideText: Sendable, Equatable {
+    /// The argument or the variable.
+    let source: ValueSource
+    /// The text, or the reason why there is none.
+    let text: Result<String, CodingFailure>
+
+    /// Whether the text is the content of a file, which may be a secret.
+    let isFileContent: Bool
+
+    init(_ source: ValueSource, _ text: Result<String, CodingFailure>, isFileContent: Bool = false) {
+        (self.source, self.text, self.isFileContent) = (source, text, isFileContent)
+    }
+
+    static func == (left: OverrideText, right: OverrideText) -> Bool {
+        left === right || left.source == right.source && left.text == right.text
+    }
+}
+
+extension [OverrideSource] {
+    /// The text of the first source that has one for a key.
+    func text(of name: EntryName) -> OverrideText? {
+        lazy.compactMap { $0.text(of: name) }.first
+    }
+}
+
+extension OverrideSource {
+    /// The text for a key; nil if there is none.
+    func text(of name: EntryName) -> OverrideText? {
+        switch content {
+        case .arguments(let arguments): arguments.text(of: name)
+        case .environment(let variables): variables.text(of: name)
+        case .texts(let texts): texts[name.overrideWords].map { OverrideText(.override($0.name), .success($0.text)) }
+        }
+    }
+
+    /// The names that belong to a key: two keys must not have the same.
+    func names(of name: EntryName) -> [String] {
+        switch content {
+        case .arguments(let arguments): arguments.names(of: name)
+        case .environment(let variables): variables.names(of: name)
+        case .texts(let texts): texts[name.overrideWords].map { [$0.name] } ?? []
+        }
+    }
+
+    /// The names that belong to none of some keys.
+    func unknownNames(besides keys: [EntryName]) -> [String] {
+        let known = Set(keys.flatMap(names))
+        return switch content {
+        case .arguments(let arguments): arguments.unknownNames(besides: known)
+        case .environment(let variables): variables.names.filter { !known.contains($0) }
+        case .texts(let texts): texts.values.map(\.name).filter { !known.contains($0) }.sorted()
+        }
+    }
+}
+
+extension EntryName {
+    /// The words of the key's name, as arguments have them: `server-port`.
+    var overrideWords: String {
+        ([registered] + path).flatMap(\.overrideWords).joined(separator: "-")
+    }
+}
+
+extension String {
+    /// The words of a name, in lower case: `launch` and `count` of `launchCount`, `launch-count` and `LAUNCH_COUNT`.
+    var overrideWords: [String] {
+        var words: [String] = []
+        var word = ""
+        for (index, character) in zip(indices, self) {
+            let next = self[index...].dropFirst().first
+            // A capital letter begins a word, unless it is inside an abbreviation: `URLCache` is URL and Cache.
+            let beginsWord = character.isUppercase && word.last.map { !$0.isUppercase || next?.isLowercase == true } == true
+            if beginsWord || !(character.isLetter || character.isNumber) {
+                if !word.isEmpty { words.append(word.lowercased()) }
+                word = ""
+            }
+            if character.isLetter || character.isNumber { word.append(character) }
+        }
+        return word.isEmpty ? words : words + [word.lowercased()]
+    }
+}

@@ -1,0 +1,45 @@
+extension StorageKey {
+    /// The same key with other names for its overrides than those that are made of its name; see ``OverrideSource``.
+    ///
+    /// ```swift
+    /// let port = StorageKey("server", "port", default: 80).override(environment: "PORT", argument: "--port")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - variable: the whole name of the variable, without the prefix of the source; nil for that of the rule.
+    ///   - argument: the argument, with or without its dashes; nil for that of the rule.
+    public func override(environment variable: String? = nil, argument: String? = nil) -> StorageKey {
+        with { traits in
+            traits.entryName.overrideNames = [variable, argument.map { $0.hasPrefix("-") ? $0 : "--" + $0 }].compactMap { $0 }
+        }
+    }
+
+    /// The value of an override.
+    ///
+    /// - Throws: ``StorageError/invalidOverride(name:key:reason:)``.
+    func value(of override: OverrideText) throws(StorageError) -> Value {
+        let name = override.source.overrideName ?? ""
+        let key = (fallback ?? self).name
+        switch override.text {
+        case .failure(let failure): throw .invalidOverride(name: name, key: key, reason: "\(failure)")
+        case .success(let text):
+            do throws(StorageError) {
+                return try value(ofText: text)
+            } catch .undecodable(let place, let expected, let found, _) {
+                let element = place == self.name ? "" : "\(place): "
+                let reason = override.isFileContent ? "the file has something else" : "found \(found)"
+                throw .invalidOverride(name: name, key: key, reason: "\(element)expected \(expected), \(reason)")
+            }
+        }
+    }
+}
+
+extension ValueSource {
+    /// The argument or variable; nil for another source.
+    var overrideName: String? {
+        switch self {
+        case .argument(let name), .environment(let name), .override(let name): name
+        default: nil
+        }
+    }
+}

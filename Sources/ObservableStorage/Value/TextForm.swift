@@ -1,0 +1,138 @@
+import FoundationSubset
+import PropertyListCoding
+
+/// Values as text that a person types, or that an argument or a variable of the environment has: what a text can mean for a type, and what
+/// texts the type has, for errors.
+enum TextForm {
+    // Others are not listed in errors.
+    private static let longestList = 20
+
+    /// The stored forms that a text may stand for if it is read as a type, the most probable first.
+    static func readings(of text: String, as type: Any.Type) -> [PropertyListValue] {
+        let type = wrapped(type)
+        if type is PropertyListValue.Type { return readings(ofAnyType: text) }
+        let flag = type is Bool.Type ? boolean(text) : nil
+        let list = (type as? any ElementList.Type).flatMap { self.list(text, of: $0.elementType) }
+        return ([flag] + ValueSyntax.readings(of: text) + [list]).compactMap { $0 }
+    }
+
+    // A string is what nothing else is, or in quotes. Base64 is not distinguishable from words.
+    private static func readings(ofAnyType text: String) -> [PropertyListValue] {
+        let others = ValueSyntax.readings(of: text).dropFirst().filter { $0.typeName != "data" || text.hasPrefix("{") }
+        guard text.hasPrefix("\"") else { return others + [.string(text)] }
+        do throws(PropertyListError) { return [try ValueSyntax.json.value(text)] } catch { return [.string(text)] }
+    }
+
+    private static func boolean(_ text: String) -> PropertyListValue? {
+        do throws(PropertyListError) { return try ValueSyntax.bool.value(text) } catch { return nil }
+    }
+
+    /// A list with commas, as `a, b`; nil for an array in JSON.
+    private static func list(_ text: String, of type: any Storable.Type) -> PropertyListValue? {
+        let text = text.trimmed
+        if text.hasPrefix("[") { return nil }
+        let elements = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
+        return .array(
+            elements.map { element in
+                let element = String(element).trimmed
+                // Decoding the list names the element that is none.
+                return stored(element, as: type) ?? .string(element)
+            })
+    }
+
+    private static func stored(_ text: String, as type: any Storable.Type) -> PropertyListValue? {
+        for reading in readings(of: text, as: type) {
+            do {
+                _ = try type.init(propertyListValue: reading)
+                return reading
+            } catch {
+                continue
+            }
+        }
+        do { return try (value(named: text, of: type) as? any Storable)?.propertyListValue } catch { return nil }
+    }
+
+    /// The case of an enumeration whose name a text is; nil for another type.
+    static func value(named text: String, of type: Any.Type) -> Any? {
+        cases(of: type)?.first { $0.name == text || "\($0.value)" == text }?.value
+    }
+
+    /// The cases of an enumeration by name, which is the raw value if that is a string; nil for another type.
+    private static func cases(of type: Any.Type) -> [(name: String, value: Any)]? {
+        func cases<Value: CaseIterable>(_ type: Value.Type) -> [(name: String, value: Any)] {
+            type.allCases.map { (($0 as? any RawRepresentable)?.rawValue as? String ?? "\($0)", $0) }
+        }
+        return (wrapped(type) as? any CaseIterable.Type).map { cases($0) }
+    }
+
+    /// A type and what its stored values are, for errors: `Theme (one of light, dark)`.
+    ///
+    /// - Parameter isText: whether they are given as text, so that the form of numbers and the like is named, too.
+    static func expectation(of type: Any.Type, isText: Bool = false) -> String {
+        let form =
+            switch wrapped(type) {
+            case is Duration.Type: "a duration such as 100ms, 1.5s or 1m"
+            case let type where type is any CaseIterable.Type: cases(of: type).flatMap(caseList)
+            case let type: isText ? textForm(of: type) : nil
+            }
+        return form.map { "\(type) (\($0))" } ?? "\(type)"
+    }
+
+    private static func caseList(_ cases: [(name: String, value: Any)]) -> String? {
+        if cases.isEmpty { return nil }
+        return "one of \(cases.prefix(longestList).map(\.name).joined(separator: ", "))\(cases.count > longestList ? ", …" : "")"
+    }
+
+    private static func textForm(of type: Any.Type) -> String? {
+        func limits<Value: FixedWidthInteger>(_ type: Value.Type) -> String { "a whole number from \(type.min) to \(type.max)" }
+        switch type {
+        case is Bool.Type: return "true, yes, on, 1, false, no, off or 0"
+        case let integer as any FixedWidthInteger.Type: return limits(integer)
+        case is any BinaryFloatingPoint.Type: return "a number such as 1.5"
+        case is Date.Type: return "a date such as 2026-11-20T10:00:00Z"
+        case is Data.Type: return "Base64"
+        case is any ElementList.Type: return "a list such as a,b or a JSON array"
+        case is any JSONForm.Type, is any CodableStorable.Type: return "JSON"
+        case is any Decodable.Type: return type is any Storable.Type || type is any RawRepresentable.Type ? nil : "JSON"
+        default: return nil
+        }
+    }
+
+    private static func wrapped(_ type: Any.Type) -> Any.Type {
+        (type as? any WrappingType.Type).map { wrapped($0.wrappedType) } ?? type
+    }
+}
+
+/// A list of elements that are read one by one.
+private protocol ElementList {
+    static var elementType: any Storable.Type { get }
+}
+
+extension Array: ElementList where Element: Storable {
+    fileprivate static var elementType: any Storable.Type { Element.self }
+}
+
+extension Set: ElementList where Element: Storable {
+    fileprivate static var elementType: any Storable.Type { Element.self }
+}
+
+/// A type that is JSON as a text.
+private protocol JSONForm {}
+
+extension Dictionary: JSONForm {}
+
+private protocol WrappingType {
+    static var wrappedType: Any.Type { get }
+}
+
+extension Optional: WrappingType {
+    fileprivate static var wrappedType: Any.Type { Wrapped.self }
+}
+
+extension String {
+    /// The text without white space at its ends.
+    fileprivate var trimmed: String {
+        let start = drop(while: \.isWhitespace)
+        return start.lastIndex { !$0.isWhitespace }.map { String(start[...$0]) } ?? ""
+    }
+}
