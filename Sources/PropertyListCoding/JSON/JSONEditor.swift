@@ -36,33 +36,38 @@ struct JSONEditor {
         var root = Frame(isDictionary: true, start: reader.offset, margin: margin)
         (root.entries, root.edits) = (entries, edits)
         reader.offset += 1
-        var frames = [root]
-        while var frame = frames.popLast() {
+        var parents: [Frame] = []
+        var frame = root
+        // If the root has no more edits, the rest of the text remains.
+        while !frame.isUnchanged || !parents.isEmpty {
             try reader.skipSpace()
             if reader.next == frame.closing {
-                try addAndRemove(in: frame, before: reader.offset, depth: frames.count + 1)
+                try addAndRemove(in: frame, before: reader.offset, depth: parents.count + 1)
                 reader.offset += 1
-                guard !frames.isEmpty else { break }
-                try endChild(of: &frames[frames.count - 1])
+                guard let parent = parents.popLast() else { break }
+                frame = parent
+                try endChild(of: &frame)
                 continue
             }
             let (old, edit) = frame.next(try startChild(of: &frame))
             if case .some(.some(let new)) = edit, let inner = self.frame(in: frame, from: old, to: new) {
                 reader.offset += 1
-                frames += [frame, inner]
+                parents.append(frame)
+                frame = inner
                 continue
             }
             try reader.skipValue()
             try endChild(of: &frame)
             switch edit {
             // A member that is null was no entry before.
-            case .some(nil) where old != nil: frame.children[frame.children.count - 1].isRemoved = true
+            case .some(nil) where old != nil:
+                frame.children[frame.children.count - 1].isRemoved = true
+                frame.hasRemoved = true
             case .some(let new?) where old != new:
                 let child = frame.children[frame.children.count - 1]
-                change(child.value..<child.end, to: try JSONWriter.write(new, in: layout(in: frame, depth: frames.count + 1)))
+                change(child.value..<child.end, to: try JSONWriter.write(new, in: layout(in: frame, depth: parents.count + 1)))
             default: break
             }
-            frames.append(frame)
         }
         return true
     }
@@ -174,6 +179,7 @@ extension JSONEditor {
         var newElements: [PropertyListValue] = []
         /// The children that were read, and the last line that began before one.
         var children: [Child] = []
+        var hasRemoved = false
         var line: TextLine?
 
         init(isDictionary: Bool, start: Int, margin: Range<Int>) {
@@ -182,12 +188,18 @@ extension JSONEditor {
 
         var closing: UInt8 { isDictionary ? 0x7D : 0x5D }
 
+        /// Whether the rest of a dictionary, and what was read of it, remains.
+        var isUnchanged: Bool { isDictionary && edits.isEmpty && !hasRemoved }
+
         /// The offset after the last comma or value.
         var end: Int { children.last.map { ($0.comma.map { $0 + 1 }) ?? $0.end } ?? start + 1 }
 
         /// The present value of the child that was read last, and its edit: nil if there is none, the inner nil if it is removed.
         mutating func next(_ key: String?) -> (value: PropertyListValue?, edit: PropertyListValue??) {
-            if let key { return (entries[key], edits.removeValue(forKey: key)) }
+            if let key {
+                guard let edit = edits.removeValue(forKey: key) else { return (nil, nil) }
+                return (entries[key], edit)
+            }
             let index = children.count - 1
             guard index < elements.count else { return (nil, nil) }
             guard index < newElements.count else { return (elements[index], .some(nil)) }

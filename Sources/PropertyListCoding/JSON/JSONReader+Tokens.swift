@@ -5,7 +5,7 @@ extension JSONReader {
     mutating func string() throws(PropertyListError) -> String {
         guard skip(0x22) else { throw error("a string is missing") }
         let start = offset
-        skipPlainText()
+        offset = bytes.endOfPlainText(from: offset)
         if next == 0x22 {
             offset += 1
             return text(from: start, to: offset - 1)
@@ -22,20 +22,11 @@ extension JSONReader {
                 throw error("a control character in a string")
             default:
                 let start = offset
-                skipPlainText()
+                offset = bytes.endOfPlainText(from: offset)
                 text.append(contentsOf: bytes[start..<offset])
             }
         }
         throw error("a string does not end")
-    }
-
-    /// Skips text up to a quotation mark, a backslash or a control character.
-    private mutating func skipPlainText() {
-        while offset < bytes.count {
-            let byte = bytes[offset]
-            if byte < 0x20 || byte == 0x22 || byte == 0x5C { return }
-            offset += 1
-        }
     }
 
     private func text(from start: Int, to end: Int) -> String {
@@ -136,12 +127,11 @@ extension JSONReader {
 
     /// Skips white space, and comments in a document.
     mutating func skipSpace() throws(PropertyListError) {
-        while let next {
+        while let next, next <= 0x2F {
             if next.isXMLSpace {
                 offset += 1
             } else {
-                guard next == 0x2F, dialect == .document else { return }
-                guard try skipComment() else { return }
+                guard next == 0x2F, dialect == .document, try skipComment() else { return }
             }
         }
     }
