@@ -2,7 +2,7 @@
 public struct PropertyListError: Error, Sendable, Hashable {
     /// The offset in the bytes; nil if the error is about a value to be written.
     public let offset: Int?
-    /// The line of the offset in a text such as XML, from 1; nil for the binary format.
+    /// The line of the offset in a text, XML or JSON, from 1; nil for the binary format.
     public let line: Int?
     /// The column of the offset in its line, from 1, in Unicode scalars; a tab is one.
     public let column: Int?
@@ -26,7 +26,7 @@ extension PropertyListError: CustomStringConvertible {
     }
 }
 
-// Errors of both formats.
+// Errors of several formats.
 extension PropertyListError {
     static func tooDeep(at offset: Int?) -> PropertyListError {
         PropertyListError(offset: offset, reason: "arrays and dictionaries are nested more than \(DecodingLimits.depth) deep")

@@ -3,7 +3,8 @@ import FoundationSubset
 extension PropertyListValue {
     /// The value as it reads back after it was written in a format.
     ///
-    /// XML truncates dates to whole seconds and has a single NaN; binary changes nothing.
+    /// XML truncates dates to whole seconds and has a single NaN. Binary changes nothing, and neither does JSON: it refuses what it has no
+    /// form for.
     public func rounded(for format: PropertyListFormat) -> PropertyListValue {
         guard format == .xml else { return self }
         guard isContainer else { return roundedLeaf ?? self }

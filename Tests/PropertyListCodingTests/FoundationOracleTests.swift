@@ -14,7 +14,7 @@ import Testing
         PropertyListValue(foundation: try PropertyListSerialization.propertyList(from: data, format: nil))
     }
 
-    @Test("Reads what was written, bit for bit", arguments: PropertyListFormat.allCases)
+    @Test("Reads what was written, bit for bit", arguments: PropertyListFormat.ofEveryType)
     func reads(format: PropertyListFormat) throws {
         for value in Self.values {
             #expect(try read(value.encoded(as: format)) == value)
@@ -28,7 +28,7 @@ import Testing
         #expect(try read(value.encoded(as: .binary)) == value)
     }
 
-    @Test("Writes what was read, bit for bit except for the sign of zero in XML", arguments: PropertyListFormat.allCases)
+    @Test("Writes what was read, bit for bit except for the sign of zero in XML", arguments: PropertyListFormat.ofEveryType)
     func writes(format: PropertyListFormat) throws {
         for value in Self.values {
             let data = try PropertyListSerialization.data(fromPropertyList: value.foundation, format: format.foundation, options: 0)
@@ -50,11 +50,11 @@ import Testing
         #expect(try PropertyListValue.decode(data).value == value)
     }
 
-    @Test("Preserves uids that it reads", arguments: PropertyListFormat.allCases)
+    @Test("Preserves uids that it reads", arguments: PropertyListFormat.ofEveryType)
     func uids(format: PropertyListFormat) throws {
         let value = PropertyListValue.array(Sample.uids.map { .uid($0) })
         let object = try PropertyListSerialization.propertyList(from: value.encoded(as: format), format: nil)
-        for written in PropertyListFormat.allCases {
+        for written in PropertyListFormat.ofEveryType {
             let data = try PropertyListSerialization.data(fromPropertyList: object, format: written.foundation, options: 0)
             #expect(try PropertyListValue.decode(data).value == value)
         }

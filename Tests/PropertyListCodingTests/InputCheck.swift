@@ -15,7 +15,7 @@ struct InputCheck {
         do throws(PropertyListError) {
             let (value, format) = try PropertyListValue.decode(input)
             self.value = value
-            violation = Self.violation(by: value) ?? (isEdited && format == .xml ? Self.violation(byEditing: value, in: input) : nil)
+            violation = Self.violation(by: value) ?? (isEdited && format != .binary ? Self.violation(byEditing: value, in: input) : nil)
         } catch {
             value = nil
             violation = Self.violation(by: error, inputSize: input.count)
@@ -42,16 +42,18 @@ struct InputCheck {
         } catch {
             return "what was read cannot be written as binary and read again: \(error)"
         }
-        // XML represents fewer values than binary; those that it accepts are read back.
-        guard let bytes = try? value.encoded(as: .xml) else { return nil }
-        do throws(PropertyListError) {
-            guard try PropertyListValue.decode(bytes).value == value.rounded(for: .xml) else {
-                return "written as XML, it reads as another value"
+        // XML and JSON represent fewer values than binary; those that they accept are read back.
+        for format in [PropertyListFormat.xml, .json] {
+            guard let bytes = try? value.encoded(as: format) else { continue }
+            do throws(PropertyListError) {
+                guard try PropertyListValue.decode(bytes) == (value.rounded(for: format), format) else {
+                    return "written as \(format), it reads as another value"
+                }
+            } catch {
+                return "what was written as \(format) cannot be read again: \(error)"
             }
-            return nil
-        } catch {
-            return "what was written as XML cannot be read again: \(error)"
         }
+        return nil
     }
 
     /// Edits a dictionary in the text from which it was read.

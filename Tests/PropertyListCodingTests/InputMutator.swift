@@ -28,6 +28,13 @@ struct InputMutator {
         return Data(bytes.prefix(Self.largest))
     }
 
+    /// The bytes of another file, with a few damaged parts.
+    mutating func damaged(_ file: Data) -> Data {
+        var bytes = [UInt8](file)
+        for _ in 0..<pick([0, 1, 1, 1, 2]) where !bytes.isEmpty { damage(&bytes) }
+        return Data(bytes)
+    }
+
     private mutating func damage(_ bytes: inout [UInt8]) {
         let offset = randomOffset(in: bytes)
         switch number(below: 12) {
@@ -86,6 +93,7 @@ extension InputMutator {
         "<false/>", "<plist>", "</plist>", "<null/>", "<set>", "&amp;", "&lt;", "&#0;", "&#x10FFFF;", "&#xD800;", "&a;", "]]>",
         "<![CDATA[", "<!--", "-->", "<?", "?>", "<!DOCTYPE", "[<!ENTITY a \"b\">]>", "encoding=\"UTF-16\"", "encoding='latin1'",
         "\u{FEFF}", "\u{0}", "\r\n", "e\u{301}", "é", "+", "0x", "nan", "inf", " ", "bplist00", "bplist15",
+        "{", "}", "[", "]", ",", ":", "\"", "\"a\":", "\\", "\\u", "\\ud83d", "\\ude00", "//", "/*", "*/", "null", "true", "-0", "1e", "1.",
     ].map { [UInt8]($0.utf8) }
 
     /// Structures that no writer creates.
@@ -103,6 +111,9 @@ extension InputMutator {
             "\(head)<plist version=\"1.0\"><dict><key>a</key><string>b&amp;<![CDATA[<c>]]>&#x41;</string></dict></plist>",
             "<!-- c --><array><integer>0x7F</integer><integer> -5 </integer><real>1.5e3</real><date>2001-01-01T00:00:00Z</date></array>",
             "<plist><dict><key>x</key><dict><key>CF$UID</key><integer>3</integer></dict><key>x</key><data> AA\nAA </data></dict></plist>",
+            "{\"a\": [1, -2.5e3, true, null, \"t\\u00fcxt\"], \"b\": {}}",
+            "// c\n{\n  \"a\": 1, /* d */\n  \"b\": [\n    {\"c\": null},\n  ],\n}\n",
+            "[{\"a\":{\"b\":[[],{}]},\"c\":18446744073709551615,\"d\":\"\\ud83d\\ude00\"}]",
             "<dict><key>é</key><true/><key>e</key><false/><key></key><array><dict/><array/><string/></array></dict>",
         ]
         let texts = documents.flatMap { text in

@@ -46,7 +46,7 @@ struct JSONReaderTests {
             ("1e", 2, "a digit is missing"), ("+1", 0, "this is not a value"), ("NaN", 0, "this is not a value"),
             ("\"\n\"", 1, "a control character in a string"), ("\"a", 2, "a string does not end"), ("\"\\x\"", 2, "an unknown escape"),
             ("\"\\ud800\"", 7, "half a surrogate pair"), ("\"\\u00g0\"", 3, "four hexadecimal digits are missing"),
-            ("[null]", 5, "a property list has no null"), ("{\"a\":1,\"a\":2}", 7, "the key \"a\" is given twice"),
+            ("[null]", 1, "a property list has no null"), ("{\"a\":1,\"a\":2}", 7, "the key \"a\" is given twice"),
             ("{\"\u{e9}\":1,\"e\u{301}\":2}", 8, "the key \"e\u{301}\" is given twice"),
             ("18446744073709551616", 0, "the number 18446744073709551616 is out of range"),
             ("1e999", 0, "the number 1e999 is out of range"),

@@ -9,7 +9,7 @@ import Testing
         var generator = SeededGenerator(seed: 2)
         let values = [Sample.common] + (0..<100).map { _ in PropertyListValue.random(using: &generator) }
         return values.flatMap { value in
-            PropertyListFormat.allCases.compactMap { format in (try? value.encoded(as: format)).map { (value, $0) } }
+            PropertyListFormat.ofEveryType.compactMap { format in (try? value.encoded(as: format)).map { (value, $0) } }
         }
     }()
 

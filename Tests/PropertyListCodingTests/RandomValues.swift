@@ -28,6 +28,26 @@ extension PropertyListValue {
     }
 }
 
+extension PropertyListValue {
+    /// The value with random changes, which keep most of a container; nil to remove it.
+    func edited(using generator: inout SeededGenerator) -> PropertyListValue? {
+        switch (Int.random(in: 0..<5, using: &generator), self) {
+        case (0, _): return nil
+        case (1, _): return .random(depth: 2, using: &generator)
+        case (2, .array(let elements)): return .array(elements.dropLast())
+        case (3, .array(let elements)): return .array(elements + [.random(depth: 1, using: &generator)])
+        case (_, .array(let elements)): return .array(elements.map { $0.edited(using: &generator) ?? $0 })
+        case (_, .dictionary(var entries)):
+            for (key, value) in entries.sorted(by: { $0.key < $1.key }) where Bool.random(using: &generator) {
+                entries[key] = value.edited(using: &generator)
+            }
+            if Bool.random(using: &generator) { entries["new"] = .random(depth: 1, using: &generator) }
+            return .dictionary(entries)
+        default: return .random(depth: 0, using: &generator)
+        }
+    }
+}
+
 extension String {
     /// Text of characters that XML can represent, without a leading U+FEFF.
     static func random(using generator: inout SeededGenerator) -> String {

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyListCoding
+import TestSupport
 import Testing
 
 @Suite("Values") struct ValueTests {
@@ -52,7 +53,7 @@ import Testing
         ]
         #expect(value.rounded(for: .binary) == value)
         #expect(value.rounded(for: .xml) != value)
-        for format in PropertyListFormat.allCases {
+        for format in PropertyListFormat.ofEveryType {
             #expect(try PropertyListValue.decode(value.encoded(as: format)).value == value.rounded(for: format))
             #expect(value.rounded(for: format).rounded(for: format) == value.rounded(for: format))
         }

@@ -10,6 +10,8 @@ public enum Fixture: String, Sendable, CaseIterable {
     case file
     /// An XML property-list file.
     case xml
+    /// A JSON file.
+    case json
     /// A binary property-list file with a journal.
     case journal
     /// A domain of Foundation's user defaults.
@@ -18,7 +20,10 @@ public enum Fixture: String, Sendable, CaseIterable {
     case thirdParty
 
     /// Those in which an edit does not wait for another one, but runs again if another one was faster.
-    public static let optimistic: [Fixture] = [.memory, .userDefaults, .file, .xml, .journal]
+    public static let optimistic: [Fixture] = [.memory, .userDefaults, .file, .xml, .json, .journal]
+
+    /// Those that store values of every type.
+    public static let ofEveryType = allCases.filter { $0 != .json }
 
     /// Those with fast edits: Foundation writes every domain of the process with each edit of one.
     public static let quick: [Fixture] = [.memory, .file]
@@ -44,6 +49,9 @@ public enum Fixture: String, Sendable, CaseIterable {
             let folder = try TemporaryFolder()
             try PropertyListValue.dictionary([:]).encoded(as: .xml).write(to: folder.file("settings.plist"))
             return StorageFixture { folder.propertyList() }
+        case .json:
+            let folder = try TemporaryFolder()
+            return StorageFixture { folder.propertyList("settings.json") }
         case .journal:
             let folder = try TemporaryFolder()
             return StorageFixture { folder.propertyList(journal: .full()) }
@@ -60,12 +68,12 @@ public enum Fixture: String, Sendable, CaseIterable {
 
 extension TemporaryFolder {
     /// A property list in the folder, which it retains for as long as a store uses it.
-    fileprivate func propertyList(journal: JournalMode = .edits) -> PropertyListFile {
+    fileprivate func propertyList(_ name: String = "settings.plist", journal: JournalMode = .edits) -> PropertyListFile {
         var calls = FileSystemCalls.live
         calls.lock = { descriptor throws(SystemError) in
             try withExtendedLifetime(self) { () throws(SystemError) in try FileSystemCalls.live.lock(descriptor) }
         }
         return PropertyListFile(
-            at: file("settings.plist"), configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), journal) }, calls: calls)
+            at: file(name), configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), journal) }, calls: calls)
     }
 }

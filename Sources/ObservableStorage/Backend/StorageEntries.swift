@@ -95,7 +95,7 @@ public struct StorageEntries: Sendable {
 
     /// Encodes the entries as a property list, if possible by editing the one from which they were read.
     ///
-    /// Copies them only if the format is XML.
+    /// Copies them unless the format is binary.
     ///
     /// - Parameters:
     ///   - document: the bytes of the property list; nil for a binary one that another program wrote, in an order of its own.
@@ -104,7 +104,7 @@ public struct StorageEntries: Sendable {
         as format: PropertyListFormat, editing document: Data?, of earlier: StorageEntries
     ) throws(PropertyListError) -> Data {
         let edited = editedKeys.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
-        guard format == .xml else {
+        guard format != .binary else {
             if let document, let edited = PropertyListValue.document(document, after: edited) { return edited }
             return try PropertyListValue.encode(base, with: edits, as: format)
         }
@@ -131,7 +131,7 @@ public struct StorageEntries: Sendable {
     /// The entries as they read back from the format in which they were written, none of them marked as edited.
     func stored(as format: PropertyListFormat) -> StorageEntries {
         var stored = unedited
-        // Binary is lossless, and a copy of the values takes as long as writing them.
+        // Binary and JSON are lossless, and a copy of the values takes as long as writing them.
         guard format == .xml else { return stored }
         for key in editedKeys { stored.put(self[key]?.rounded(for: format), for: key) }
         stored.addStep(from: stamp, editedKeys)

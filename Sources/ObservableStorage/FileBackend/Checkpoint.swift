@@ -64,13 +64,13 @@ struct Checkpoint {
         throw list.busyError
     }
 
-    /// Another store may have committed a value that XML cannot represent: the list then becomes binary, or else it could never be written.
+    /// Another store may have committed a value that the format cannot represent: the list then becomes binary, or else it could never be written.
     private func encoded(_ entries: StorageEntries, over found: FileContent) throws(StorageError) -> (Data, PropertyListFormat) {
         let format = newFormat ?? found.format
         do throws(StorageError) {
             return try list.encode(entries, over: found, as: format)
         } catch {
-            guard format == .xml, !isForced, case .unencodable = error else { throw error }
+            guard format != .binary, !isForced, case .unencodable = error else { throw error }
             return try list.encode(entries, over: found, as: .binary)
         }
     }

@@ -36,7 +36,7 @@ extension Journal {
                 options.whenStored?(target, state.identity)
                 return (current, state)
             }
-            let stored = try storable(entries, as: format ?? state.format ?? list.configuration.format)
+            let stored = try storable(entries, as: format ?? state.format ?? list.newFormat)
             let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
             try append(state.commit(edits, at: list.calls.now()), to: &state)
@@ -68,7 +68,7 @@ extension Journal {
 
     /// The entries as they will read back from the list.
     private func storable(_ entries: StorageEntries, as format: PropertyListFormat) throws(StorageError) -> StorageEntries {
-        guard format == .xml else { return entries.unedited }
+        guard format != .binary else { return entries.unedited }
         for key in entries.editedKeys.sorted() {
             guard let value = entries[key], let rejection = list.rejection(of: value, for: key, format: format) else { continue }
             if list.configuration.formatPolicy == .binaryWhenNecessary { return entries.unedited }
@@ -104,7 +104,7 @@ extension Journal {
     private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws -> Bool {
         guard let current = state.entries else { return false }
         var entries = current.unedited
-        let format = state.format ?? list.configuration.format
+        let format = state.format ?? list.newFormat
         // Logs that are older than the journal have the identity of the list, and apply if nothing has changed since.
         let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
         let reports = DeadStores(of: list).replay(logs, in: &entries, over: state.identities + [base], as: format)

@@ -86,12 +86,12 @@ extension ListFile {
     private func readContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
         guard let (bytes, identity) = try calls.readFile(at: path, followsLinks: path.openFolder == nil) else {
-            guard configuration.onDeletion == .keepLastValues, let last else { return .missing(format: configuration.format) }
+            guard configuration.onDeletion == .keepLastValues, let last else { return .missing(format: newFormat) }
             return .missing(entries: last.entries, format: last.format)
         }
         // There is nothing in it that another program could want to keep.
         if bytes.isEmpty || bytes == Data("\n".utf8) {
-            let format = last?.format ?? configuration.format
+            let format = last?.format ?? newFormat
             return FileContent(identity: identity, bytes: Data(), entries: StorageEntries(), format: format, lookedAt: time)
         }
         if let last, last.identity != nil, !last.isBlank {

@@ -78,20 +78,21 @@ extension ListFile {
         _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat
     ) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
-            let document = format == .xml || found.isWritten && found.format == format ? found.bytes : nil
+            let document = found.format == format && (format != .binary || found.isWritten) ? found.bytes : nil
             return (try entries.encoded(as: format, editing: document, of: found.entries), format)
-        } catch  where format == .xml && configuration.formatPolicy == .binaryWhenNecessary {
+        } catch  where format != .binary && configuration.formatPolicy == .binaryWhenNecessary {
             return try encode(entries, over: found, as: .binary)
         } catch {
             throw rejection(of: entries, format: format, because: error)
         }
     }
 
-    /// The value as it will be read back: as represented in XML, if the file was XML when it was last read or written.
+    /// The value as it will be read back: as represented in the format that the file had when it was last read or written.
     func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
-        guard format == .xml, configuration.formatPolicy == .keep else { return value }
-        if let rejection = rejection(of: value, for: key, format: .xml) { throw rejection }
-        return value.rounded(for: .xml)
+        let format = format
+        guard format != .binary, configuration.formatPolicy == .keep else { return value }
+        if let rejection = rejection(of: value, for: key, format: format) { throw rejection }
+        return value.rounded(for: format)
     }
 
     /// The reason why a format cannot represent an entry; nil if it can.
@@ -100,8 +101,13 @@ extension ListFile {
             _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
             return nil
         } catch {
-            let remedy = format == .xml ? " (convert the file to binary, or open it with a policy that does so)" : ""
-            return .unencodable(key: key, reason: "\(name) is \(format == .xml ? "XML" : "binary"), and \(error.reason)\(remedy)")
+            let (formatName, remedy) =
+                switch format {
+                case .binary: ("binary", "")
+                case .xml: ("XML", " (convert the file to binary, or open it with a policy that does so)")
+                case .json: ("JSON", " (store dates with the codec .iso8601 and data with .base64, or convert the file to XML or binary)")
+                }
+            return .unencodable(key: key, reason: "\(name) is \(formatName), and \(error.reason)\(remedy)")
         }
     }
 

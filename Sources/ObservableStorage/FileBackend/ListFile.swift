@@ -16,7 +16,8 @@ final class ListFile: Sendable {
     /// Receives errors that no call throws, such as that the file was deleted, or that edits of dead stores conflict with it.
     let reports = BackendReports()
     let lock = LockOwner<ResolvedPath>()
-    private let isXML = Atomic(false)
+    /// The format of the file when it was last read or written, as its index; atomic because setters read it.
+    private let formatIndex = Atomic(0)
     /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
     private let watch = Lock(WeakWatch())
@@ -47,12 +48,29 @@ final class ListFile: Sendable {
 
     var isReadOnly: Bool { configuration.access == .readOnly }
 
+    /// The format of a file that does not exist yet: the one that the configuration names, or else that of its extension.
+    var newFormat: PropertyListFormat {
+        configuration.format ?? (name.lowercased().hasSuffix(".json") ? .json : .binary)
+    }
+
     /// The format of the file when it was last read or written.
-    var format: PropertyListFormat { isXML.load(ordering: .relaxed) ? .xml : .binary }
+    var format: PropertyListFormat {
+        switch formatIndex.load(ordering: .relaxed) {
+        case 1: .xml
+        case 2: .json
+        default: .binary
+        }
+    }
 
     /// Records the format of the file, as it was read or written.
     func record(_ format: PropertyListFormat) {
-        isXML.store(format == .xml, ordering: .relaxed)
+        let index =
+            switch format {
+            case .binary: 0
+            case .xml: 1
+            case .json: 2
+            }
+        formatIndex.store(index, ordering: .relaxed)
     }
 
     // MARK: Path and lock

@@ -22,8 +22,9 @@ extension PropertyListFile {
         public var onCorruption: CorruptionPolicy = .refuse
         /// What to do if the file is deleted after it was read: remove every entry by default.
         public var onDeletion: DeletionPolicy = .removeAll
-        /// The format of a new file: binary by default. An existing file keeps its own.
-        public var format: PropertyListFormat = .binary
+        /// The format of a new file: nil, by default, for JSON if its name ends in `.json`, and else binary. An existing file keeps its own,
+        /// whatever its name.
+        public var format: PropertyListFormat?
         /// What to do if the format of the file cannot represent a value: refuse the value by default.
         public var formatPolicy: FormatPolicy = .keep
         /// Whether a file that cannot be replaced is written in place: never by default.
@@ -48,11 +49,11 @@ extension PropertyListFile {
     }
 
     /// What to do if the format of the file cannot represent a value: XML has no control characters, and no dates outside the years
-    /// 1 to 9999.
+    /// 1 to 9999; JSON has neither dates, data nor NaN.
     public enum FormatPolicy: Sendable, Hashable {
         /// Throw ``StorageError/unencodable(key:reason:underlying:)``, and keep the format.
         case keep
-        /// Write a binary file, which can represent every value, from then on.
+        /// Write a binary file, which can represent every value, from then on. A file that people edit as XML or JSON should keep its format.
         case binaryWhenNecessary
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// An edit reads the file again if it has changed, writes a new one beside it, and renames that to the path, durably, under a lock on a
 /// separate file (`.NAME.lock`); if another writer replaced the file meanwhile, it starts again. The format, mode and owner of the file are
-/// kept, and so are entries that this library does not interpret, and in XML the text around the edited values with its comments; access
+/// kept, and so are entries that this library does not interpret, and in XML and JSON the text around the edited values with its comments; access
 /// control lists, extended attributes and set-user-ID bits are not. A file that this user may not write, or that nobody may, is not
 /// replaced.
 public final class PropertyListFile: BlockingStorageBackend {
@@ -96,6 +96,8 @@ public final class PropertyListFile: BlockingStorageBackend {
     package var allowsNestedEdits: Bool { true }
 
     var configuration: Configuration { list.configuration }
+    /// The format of the file when it was last read or written.
+    package var format: PropertyListFormat { list.format }
     var calls: FileSystemCalls { list.calls }
     var isOutsideContainer: Bool { list.isOutsideContainer }
 
@@ -109,7 +111,8 @@ public final class PropertyListFile: BlockingStorageBackend {
         return needsReplay ? withDeadEdits(entries) : entries
     }
 
-    /// The value as it will be read back: as represented in XML, if the file was XML when it was last read or written.
+    /// The value as it will be read back: as represented in the format that the file had when it was last read
+    /// or written.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
         try list.storable(value, for: key)
     }

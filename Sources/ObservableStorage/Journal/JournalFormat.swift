@@ -35,6 +35,7 @@ enum JournalFormat {
         static let xml: UInt32 = 2
         static let gap: UInt32 = 4
         static let placed: UInt32 = 8
+        static let json: UInt32 = 16
     }
 
     /// The number of zero bytes that are written after the records when a journal grows: a commit that only replaces zeros is durable

@@ -148,7 +148,10 @@ extension JournaledList {
         log.put(identity?.size ?? 0)
         log.put(identity?.modified ?? 0)
         log.put(checksum)
-        let flags = [(Flag.file, identity != nil), (Flag.xml, format == .xml), (Flag.gap, isGap), (Flag.placed, isPlaced)]
+        let flags = [
+            (Flag.file, identity != nil), (Flag.xml, format == .xml), (Flag.json, format == .json), (Flag.gap, isGap),
+            (Flag.placed, isPlaced),
+        ]
         log.put(flags.reduce(UInt32(0)) { $1.1 ? $0 | $1.0 : $0 })
     }
 
@@ -158,7 +161,8 @@ extension JournaledList {
         else { return nil }
         self.init(
             identity: flags & Flag.file != 0 ? Identity(inode: inode, size: size, modified: modified) : nil, checksum: checksum,
-            revision: revision, format: flags & Flag.xml != 0 ? .xml : .binary, overrides: overrides, isGap: flags & Flag.gap != 0,
+            revision: revision, format: flags & Flag.json != 0 ? .json : flags & Flag.xml != 0 ? .xml : .binary, overrides: overrides,
+            isGap: flags & Flag.gap != 0,
             isPlaced: flags & Flag.placed != 0)
     }
 }

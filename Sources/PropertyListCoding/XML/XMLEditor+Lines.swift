@@ -2,27 +2,11 @@ import FoundationSubset
 
 // Lines and their indentation: children are removed with their lines, and added in the style of the existing ones.
 extension XMLEditor {
-    /// A line of the document.
-    struct Line {
-        var start: Int
-        /// The white space at its beginning.
-        var indentation: Range<Int>
-        /// The line ending before it; empty for the first line.
-        var ending: Range<Int>
-    }
-
-    // Longer white space is not repeated, because the document could grow to a multiple of its size.
-    private static var longestWhiteSpace: Int { 256 }
-
     /// Moves to a tag, and returns whether a line begins between it and an earlier offset.
     @discardableResult
     mutating func move(to tag: Int, after end: Int) -> Bool {
-        guard let start = reader.bytes.startOfLine(at: tag, after: end) else { return false }
-        let isLong = start - end > 1 && reader.bytes[start - 2] == 0x0D && reader.bytes[start - 1] == 0x0A
-        let limit = min(tag, start + Self.longestWhiteSpace)
-        line = Line(
-            start: start, indentation: start..<reader.bytes.endOfSpaces(from: start, before: limit),
-            ending: start - (isLong ? 2 : 1)..<start)
+        guard let line = reader.bytes.line(of: tag, after: end) else { return false }
+        self.line = line
         return true
     }
 
@@ -102,46 +86,6 @@ extension XMLEditor {
     }
 
     private func short(_ range: Range<Int>) -> [UInt8] {
-        bytes(range.lowerBound..<min(range.upperBound, range.lowerBound + Self.longestWhiteSpace))
-    }
-}
-
-extension ByteView {
-    /// The offset at which the line of a byte begins, if that is after an earlier offset.
-    fileprivate func startOfLine(at offset: Int, after earlier: Int) -> Int? {
-        var index = offset
-        while index > earlier {
-            if self[index - 1] == 0x0A || self[index - 1] == 0x0D { return index }
-            index -= 1
-        }
-        return nil
-    }
-
-    /// The offset after the spaces and tabs from an offset on.
-    fileprivate func endOfSpaces(from offset: Int, before end: Int) -> Int {
-        var index = offset
-        while index < end, self[index] == 0x20 || self[index] == 0x09 { index += 1 }
-        return index
-    }
-
-    /// The offset of the spaces and tabs before an offset.
-    func startOfSpaces(before offset: Int, after start: Int) -> Int {
-        var index = offset
-        while index > start, self[index - 1] == 0x20 || self[index - 1] == 0x09 { index -= 1 }
-        return index
-    }
-
-    /// The offset of the white space before an offset.
-    fileprivate func startOfWhiteSpace(before offset: Int, after start: Int) -> Int {
-        var index = offset
-        while index > start, self[index - 1].isXMLSpace { index -= 1 }
-        return index
-    }
-
-    /// The offset after a line ending, or the offset itself if there is none.
-    fileprivate func endOfLineEnding(at offset: Int) -> Int {
-        guard offset < count else { return offset }
-        if has("\r\n", at: offset) { return offset + 2 }
-        return self[offset] == 0x0A || self[offset] == 0x0D ? offset + 1 : offset
+        bytes(range.lowerBound..<min(range.upperBound, range.lowerBound + TextLine.longestWhiteSpace))
     }
 }

@@ -9,7 +9,7 @@ struct XMLEditor: ~Copyable {
     /// The offset up to which the bytes were copied, replaced or removed.
     private var done = 0
     /// The line of the last tag.
-    var line: Line
+    var line: TextLine
 
     /// The text of a document after edits of the dictionary at its root: the value of each entry that is set, nil for one that is removed.
     ///
@@ -28,7 +28,7 @@ struct XMLEditor: ~Copyable {
     private init(_ bytes: ByteView, from start: Int) {
         reader = XMLReader(bytes, from: start)
         output = OutputBuffer(capacity: bytes.count + bytes.count / 8)
-        line = Line(start: start, indentation: start..<start, ending: start..<start)
+        line = TextLine(start: start, indentation: start..<start, ending: start..<start)
     }
 
     private mutating func edit(
@@ -143,13 +143,13 @@ extension XMLEditor {
         private(set) var count = 0
         var end: Int
         /// The line on which the last child begins, and whether it begins the line.
-        var line: Line
+        var line: TextLine
         var beginsLine = false
         /// The text before the last child, and that between its key and its value.
         var separator = 0..<0
         var gap = 0..<0
 
-        init(_ tag: XMLTag, end: Int, line: Line) {
+        init(_ tag: XMLTag, end: Int, line: TextLine) {
             (self.tag, self.end, self.line, margin) = (tag, end, line, line.indentation)
         }
 

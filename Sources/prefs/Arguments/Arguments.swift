@@ -69,7 +69,7 @@ extension Arguments {
 
 // Commands that read or edit once access the file directly: they need neither a store nor a file watcher.
 extension PropertyListFile {
-    /// Interprets the operand FILE: a path if it contains a `/` or ends in `.plist`, and otherwise the name of a domain, whose file is that
+    /// Interprets the operand FILE: a path if it contains a `/` or ends in `.plist` or `.json`, and otherwise the name of a domain, whose file is that
     /// of `ObservableStore(suiteName:)`.
     convenience init(operand: String) {
         if Self.isPath(operand) { self.init(path: operand) } else { self.init(suiteName: operand) }
@@ -77,7 +77,7 @@ extension PropertyListFile {
 
     /// Whether the operand FILE is a path.
     static func isPath(_ operand: String) -> Bool {
-        operand.utf8.contains(UInt8(ascii: "/")) || operand.hasSuffix(".plist")
+        operand.utf8.contains(UInt8(ascii: "/")) || [".plist", ".json"].contains { operand.hasSuffix($0) }
     }
 
     /// The domains that have a file, sorted; none if their folder does not exist.

@@ -31,6 +31,11 @@ enum EntryStorage: Sendable {
         backend.name
     }
 
+    /// Whether it is a JSON file, as it was last read.
+    var isJSON: Bool {
+        if case .file(let file) = self { file.format == .json } else { false }
+    }
+
     /// Reads all entries. A missing file is an error, because its name may be misspelt; a prefix without keys in etcd is not.
     func existingEntries() throws -> [String: PropertyListValue] {
         switch self {

@@ -8,23 +8,16 @@ extension Command {
         "export", operands: "FILE", options: ["--format xml|binary|json"], etcdOperand: 0,
         usage: "prefs export FILE --format xml|binary|json", summary: "Write the property list to standard output."
     ) { arguments, output in
-        let format = try DocumentFormat(option: "format", of: arguments)
+        let format = try PropertyListFormat(option: "format", of: arguments)
         let storage = try EntryStorage(arguments)
         let entries = try storage.existingEntries()
-        if format == .json {
-            try output.write(entries.json(key: output.key))
-        } else {
-            try output.write(format.encoded(entries, of: storage.name))
-        }
+        try output.write(format == .json ? entries.json(key: output.key) : Array(format.encoded(entries, of: storage.name)))
     }
 
     static let `import` = Command(
         "import", operands: "FILE [SOURCE]", etcdOperand: 0,
         summary: "Set every entry of a property list or JSON object, from standard input or a file, as one transaction.",
-        details: """
-            SOURCE is a path, or - for standard input. The format (binary, XML or JSON) is recognized by the content. JSON is read as by
-            prefs write --json.
-            """
+        details: "SOURCE is a path, or - for standard input. The format (binary, XML or JSON) is recognized by the content."
     ) { arguments, _ in
         let storage = try EntryStorage(arguments)
         let source = arguments.operands.count > 1 ? arguments.operands[1] : "-"
@@ -34,27 +27,18 @@ extension Command {
         }
     }
 
-    /// Decodes a property list or a JSON object.
+    /// Decodes a property list whose root is a dictionary.
     private static func entries(of bytes: Data, named name: String) throws(CommandError) -> [String: PropertyListValue] {
-        let space = [0x20, 0x09, 0x0A, 0x0D] as [UInt8]
-        let isJSON = bytes.first { !space.contains($0) } == UInt8(ascii: "{")
         let root: PropertyListValue
         do throws(PropertyListError) {
-            root = try isJSON ? jsonValue(bytes) : PropertyListValue.decode(bytes).value
+            root = try PropertyListValue.decode(bytes).value
         } catch {
-            throw .failed("\(name): \(isJSON ? "" : "not a readable property list: ")\(error)")
+            throw .failed("\(name): not a readable property list: \(error)")
         }
         guard case .dictionary(let entries) = root else {
             throw .failed("\(name): its root is of type \(root.typeName), not a dictionary")
         }
         return entries
-    }
-
-    private static func jsonValue(_ bytes: Data) throws(PropertyListError) -> PropertyListValue {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw PropertyListError(offset: nil, reason: "not JSON: it is not UTF-8")
-        }
-        return try JSONReader.value(of: text)
     }
 
     static let convert = Command(
@@ -69,17 +53,17 @@ extension Command {
             In place, the file is replaced atomically under its lock, and its mode and owner are kept.
             """
     ) { arguments, output in
-        let format = try DocumentFormat(option: "to", of: arguments)
+        let format = try PropertyListFormat(option: "to", of: arguments)
         let destination = arguments.options["output"] ?? (format == .json ? "-" : nil)
         guard destination != "" else { throw CommandError.usage("the name of the output is empty") }
         let isLossy = arguments.has("lossy")
         let file = PropertyListFile(operand: arguments.operands[0])
         let entries = try file.existingEntries()
         guard let destination else {
-            return try file.convert(to: format == .xml ? .xml : .binary) { try format.check($0, of: file.name, isLossy: isLossy) }
+            return try file.convert(to: format) { try format.check($0, of: file.name, isLossy: isLossy) }
         }
         try format.check(entries, of: file.name, isLossy: isLossy)
-        let bytes = try format.encoded(entries, of: file.name)
+        let bytes = try format == .json && isLossy ? Data(entries.json()) : format.encoded(entries, of: file.name)
         try destination == "-" ? output.write(bytes) : replace(destination, with: bytes, convertedFrom: file.name)
     }
 
@@ -96,28 +80,24 @@ extension Command {
     }
 }
 
-/// A format that a command writes.
-enum DocumentFormat: String {
-    case xml, binary, json
-
+extension PropertyListFormat {
     /// Reads the value of an option.
-    init(option: String, of arguments: Arguments) throws(CommandError) {
+    fileprivate init(option: String, of arguments: Arguments) throws(CommandError) {
         guard let name = arguments.options[option] else { throw .usage("--\(option) is missing") }
-        guard let format = DocumentFormat(rawValue: name) else { throw .usage("unknown format: \(name)") }
+        guard let format = PropertyListFormat(rawValue: name) else { throw .usage("unknown format: \(name)") }
         self = format
     }
 
     func encoded(_ entries: [String: PropertyListValue], of file: String) throws(CommandError) -> Data {
-        guard self != .json else { return Data(entries.json()) }
         do throws(PropertyListError) {
-            return try PropertyListValue.dictionary(entries).encoded(as: self == .xml ? .xml : .binary)
+            return try PropertyListValue.dictionary(entries).encoded(as: self)
         } catch {
             throw .failed("\(file): cannot be written as \(self): \(error)")
         }
     }
 
     /// Throws an error for the first value that the format cannot represent.
-    func check(_ entries: [String: PropertyListValue], of file: String, isLossy: Bool) throws {
+    fileprivate func check(_ entries: [String: PropertyListValue], of file: String, isLossy: Bool) throws {
         try entries.forEachNested { path, name, value in
             if let reason = reason(against: name, value, isLossy: isLossy) {
                 throw CommandError.failed("\(file): cannot be converted: key \(path.quoted): \(reason)")
@@ -127,21 +107,14 @@ enum DocumentFormat: String {
 
     /// The reason why the format cannot represent an entry, apart from the values in it; nil if it can.
     private func reason(against name: String, _ value: PropertyListValue, isLossy: Bool) -> String? {
-        switch (self, value) {
-        case (.binary, _): return nil
-        case (.json, _) where isLossy: return nil
-        case (.json, .date), (.json, .data), (.json, .uid): return "JSON has no type \(value.typeName) (--lossy writes a substitute)"
-        case (.json, .real(let real)) where !real.isFinite: return "JSON has no number \(real) (--lossy writes a string)"
-        case (.json, _): return nil
-        case (.xml, _): break
-        }
+        guard self != .binary, self != .json || !isLossy else { return nil }
         let isContainer = ["array", "dictionary"].contains(value.typeName)
         do throws(PropertyListError) {
-            _ = try PropertyListValue.dictionary([name: isContainer ? true : value]).encoded(as: .xml)
+            _ = try PropertyListValue.dictionary([name: isContainer ? true : value]).encoded(as: self)
         } catch {
-            return error.reason
+            return error.reason + (self == .json ? " (--lossy writes a substitute)" : "")
         }
-        if isLossy || isContainer || value.rounded(for: .xml) == value { return nil }
+        if isLossy || isContainer || value.rounded(for: self) == value { return nil }
         return "XML truncates \(value.bareText) (--lossy allows it)"
     }
 }

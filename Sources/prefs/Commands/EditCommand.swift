@@ -9,6 +9,8 @@ extension Command {
         "edit", operands: "FILE", etcdOperand: 0,
         summary: "Edit the property list as XML in $VISUAL or $EDITOR; the edited values are stored in one transaction.",
         details: """
+            A JSON file is edited as JSON, without its comments, which remain in the file.
+
             The editor opens a copy in a private folder. Only the values that were edited are stored, so that concurrent changes by others are
             kept; a value that both have changed is an error. If the edited copy cannot be stored, nothing is changed; on a terminal it can be
             edited again, and otherwise the copy is kept and the error says where. If the editor exits with an error, nothing is stored.
@@ -16,7 +18,7 @@ extension Command {
     ) { arguments, _ in
         let storage = try EntryStorage(arguments)
         let original = try storage.existingEntries()
-        let bytes = try DocumentFormat.xml.encoded(original, of: storage.name)
+        let bytes = try (storage.isJSON ? PropertyListFormat.json : .xml).encoded(original, of: storage.name)
         let copied = try entries(of: bytes, storage.name)
         let copy = try EditedCopy(of: storage.name, bytes)
         do {

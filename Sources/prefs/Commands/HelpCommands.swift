@@ -17,7 +17,7 @@ extension Command {
         (
             "Files",
             """
-            FILE is a path when it has a / or ends in .plist; anything else names a domain, as ObservableStore(suiteName:) does.
+            FILE is a path when it has a / or ends in .plist or .json; anything else names a domain, as ObservableStore(suiteName:) does.
             """
         ),
         (

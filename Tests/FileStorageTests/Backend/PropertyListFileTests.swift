@@ -31,7 +31,8 @@ struct PropertyListFileTests {
 
     @Test("The format of a file and unknown entries are preserved", arguments: PropertyListFormat.allCases)
     func formatIsKept(format: PropertyListFormat) async throws {
-        let foreign: [String: PropertyListValue] = ["other": ["deep": [.uid(7), .data(Data([1, 2])), true]], "count": 1]
+        let deep: PropertyListValue = format == .json ? ["x", 1.0, true] : [.uid(7), .data(Data([1, 2])), true]
+        let foreign: [String: PropertyListValue] = ["other": ["deep": deep], "count": 1]
         try write(foreign, as: format)
         try await ObservableStore(at: file).update { $0[Keys.count] = 2 }
         #expect(try written() == (.dictionary(foreign.merging(["count": 2]) { $1 }), format))
@@ -208,7 +209,7 @@ struct PropertyListFileTests {
         "An invalid file is rejected with its name and the reason, and not modified",
         arguments: [
             " \n": "white space", "\n\n": "white space", "<plist><string>a</string></plist>": "string", "{ a = b; }": "plutil",
-            "[1, 2]": "JSON",
+            "[1, 2]": "array", "{\"a\": 1,, }": "JSON",
             "bplist00": "cut short", "<plist><dict><key>a</key></dict></plist>": "no value",
         ])
     func badFile(content: String, reason: String) throws {

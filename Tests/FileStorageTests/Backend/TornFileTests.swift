@@ -20,8 +20,12 @@ struct TornFileTests {
             self.format = format
             let filler = (0..<60).map { number in ("filler\(number)", PropertyListValue.string(String(repeating: "t", count: number))) }
             before = Dictionary(uniqueKeysWithValues: filler)
-                .merging(["count": 1, "list": [1, 2, 3], "real": 0.5, "data": .data(Data(count: 40))]) { $1 }
-            after = before.merging(["count": 500, "list": ["a", "b"], "text": "new", "data": .data(Data(count: 70))]) { $1 }
+                .merging(["count": 1, "list": [1, 2, 3], "real": 0.5, "data": Self.data(40, format)]) { $1 }
+            after = before.merging(["count": 500, "list": ["a", "b"], "text": "new", "data": Self.data(70, format)]) { $1 }
+        }
+
+        private static func data(_ count: Int, _ format: PropertyListFormat) -> PropertyListValue {
+            format == .json ? .string(String(repeating: "A", count: count)) : .data(Data(count: count))
         }
 
         func bytes(_ entries: [String: PropertyListValue]) throws -> Data {

@@ -176,7 +176,7 @@ struct DeadStoreTests {
 
     @Test("Reading does not wait for a writer that has the file locked: it has the edits of a dead store, and the next one makes them")
     func locked() throws {
-        for (mode, format) in [(JournalMode.edits, PropertyListFormat.binary), (.edits, .xml), (.full(), .binary)] {
+        for (mode, format) in [(JournalMode.edits, PropertyListFormat.binary), (.edits, .xml), (.edits, .json), (.full(), .binary)] {
             let fixture = try EditLogFixture(["k": 1], format: format)
             try impatient(fixture, mode).set(["other": 1])
             try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]))

@@ -56,7 +56,7 @@ struct JournalAtStepTests {
         return run
     }
 
-    @Test("A killed process leaves what it has committed", arguments: [PropertyListFormat.binary, .xml])
+    @Test("A killed process leaves what it has committed", arguments: PropertyListFormat.allCases)
     func commits(format: PropertyListFormat) throws {
         let all = try run(until: .max, format: format)
         #expect(all.returned == 4)
@@ -115,7 +115,7 @@ struct JournalAtStepTests {
         }
     }
 
-    @Test("A copy of the folder, made before any call, has what was committed", arguments: [PropertyListFormat.binary, .xml])
+    @Test("A copy of the folder, made before any call, has what was committed", arguments: PropertyListFormat.allCases)
     func copies(format: PropertyListFormat) throws {
         let fixture = try JournalFixture(["a": 0, "b": 0], format: format)
         let archive = try TemporaryFolder.inMemory()

@@ -64,7 +64,7 @@ struct JournalLimitsTests {
         #expect(try fixture.stored() == ["a": 2, "control": "\u{1}"])
     }
 
-    @Test("A deleted list is written again without what was removed before", arguments: [PropertyListFormat.binary, .xml])
+    @Test("A deleted list is written again without what was removed before", arguments: PropertyListFormat.allCases)
     func kept(format: PropertyListFormat) throws {
         let fixture = try JournalFixture(["a": 1, "b": 1], format: format)
         var calls = FileSystemCalls.live

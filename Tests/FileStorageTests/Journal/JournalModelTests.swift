@@ -77,7 +77,7 @@ struct JournalModelTests {
     }
 
     @Test(
-        "List, journal and every process agree with the model", arguments: [PropertyListFormat.binary, .xml],
+        "List, journal and every process agree with the model", arguments: PropertyListFormat.allCases,
         visited(0..<(isLong ? 100 : 4)))
     func agrees(format: PropertyListFormat, seed: Int) throws {
         var generator = SeededGenerator(seed: firstSeed &+ UInt64(seed))

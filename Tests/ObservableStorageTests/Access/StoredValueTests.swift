@@ -103,7 +103,7 @@ struct StoredValueTests {
 
     @Test(
         "A wrapped property is a stored property, created in the owner's own initializer with the store passed in",
-        arguments: Fixture.allCases)
+        arguments: Fixture.ofEveryType)
     func wrapper(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let player = Player(store: store)

@@ -47,7 +47,7 @@ struct KeyValueAccessTests {
         #expect(access.value(PropertyListValue.self, forKey: "integer") == nil)
     }
 
-    @Test("Stores, scenes and transactions read and write values of every type by name", arguments: Fixture.allCases)
+    @Test("Stores, scenes and transactions read and write values of every type by name", arguments: Fixture.ofEveryType)
     func everyType(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         Self.check(store)

@@ -235,7 +235,7 @@ struct MigrationTests {
         #expect(!store.isSet(Keys.text))
     }
 
-    @Test("A domain of user defaults is imported with the types of its values", arguments: Fixture.allCases)
+    @Test("A domain of user defaults is imported with the types of its values", arguments: Fixture.ofEveryType)
     func importingUserDefaults(fixture: Fixture) async throws {
         let domain = TemporaryDomain()
         let defaults = try domain.defaults

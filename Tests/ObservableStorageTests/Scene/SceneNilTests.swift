@@ -20,7 +20,7 @@ struct SceneNilTests {
         "selection": "a", "limit": 1, "account": "{\"name\":\"Jo\"}", "log": ["level": 2],
     ]
 
-    @Test("A key set to nil is nil, until it is removed: then it is inherited again", arguments: Fixture.allCases, [false, true])
+    @Test("A key set to nil is nil, until it is removed: then it is inherited again", arguments: Fixture.ofEveryType, [false, true])
     func hiding(fixture: Fixture, writesThrough: Bool) async throws {
         let storage = try fixture.make(Self.stored)
         let store = try storage.open()

@@ -205,7 +205,7 @@ struct StorableFileTests {
             Stored(
                 refusing: ["La": 1, "LA": 2, "Lb": 3], as: [Level: Int].self,
                 expected: "Dictionary<Level, Int>", found: "the keys \"LA\" and \"La\", which are the same"),
-        ], PropertyListFormat.allCases)
+        ], PropertyListFormat.ofEveryType)
     private func refusal(_ value: Stored, format: PropertyListFormat) async throws {
         try await value.check(format)
     }

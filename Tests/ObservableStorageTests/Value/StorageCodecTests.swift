@@ -41,6 +41,37 @@ struct StorageCodecTests {
         #expect(store.entries.isEmpty)
     }
 
+    @Test("A date or data as text is read back equal, and what was stored without the codec is read")
+    func text() throws {
+        let (date, data) = (
+            StorageKey("date", codec: .iso8601, default: Date.distantPast), StorageKey("data", codec: .base64, default: Data())
+        )
+        let moment = Date(timeIntervalSinceReferenceDate: 100.1)
+        store[date] = moment
+        store[data] = Data([0, 255])
+        #expect(store.entries == ["date": .string(moment.iso8601), "data": "AP8="])
+        #expect((store[date], store[data]) == (moment, Data([0, 255])))
+        for (stored, expected) in [("2001-01-01T01:00:00+01:00", 0), (.date(Date(timeIntervalSinceReferenceDate: 5)), 5)]
+            as [(PropertyListValue, Double)]
+        {
+            store[StorageKey<PropertyListValue?>("date")] = stored
+            #expect(store[date] == Date(timeIntervalSinceReferenceDate: expected))
+        }
+        store[StorageKey<PropertyListValue?>("data")] = .data(Data([7]))
+        #expect(store[data] == Data([7]))
+        for (key, stored) in [("date", "yesterday"), ("date", 5), ("data", "*"), ("data", true)] as [(String, PropertyListValue)] {
+            store[StorageKey<PropertyListValue?>(key)] = stored
+            #expect(throws: StorageError.self) { _ = key == "date" ? try store.value(for: date) as Any : try store.value(for: data) }
+        }
+        let account = StorageKey<Account?>("account", codec: StorageCodec.json.then(.base64))
+        store[account] = self.account
+        guard case .string? = store.entries["account"] else {
+            Issue.record("\(store.entries)")
+            return
+        }
+        #expect(store[account] == self.account)
+    }
+
     @Test("JSON stored as a string is also read")
     func jsonText() throws {
         store[StorageKey<String?>("plain")] = "[1,2]"

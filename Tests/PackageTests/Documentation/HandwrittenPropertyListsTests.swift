@@ -33,12 +33,16 @@ struct HandwrittenPropertyListsTests {
         return store
     }
 
-    /// The two files of the article, before and after the edit.
-    private static func files() throws -> [String] {
+    private static func article() throws -> String {
         let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let article = package.appending(path: "Sources/ObservableStorage/Documentation.docc/HandwrittenPropertyLists.md")
-        return try String(contentsOf: article, encoding: .utf8).components(separatedBy: "```xml\n").dropFirst().map {
+        return try String(contentsOf: article, encoding: .utf8)
+    }
+
+    /// The two XML files of the article, before and after the edit.
+    private static func files() throws -> [String] {
+        try article().components(separatedBy: "```xml\n").dropFirst().map {
             "<plist version=\"1.0\">\n\($0.components(separatedBy: "```")[0])</plist>\n"
         }
     }
@@ -93,6 +97,26 @@ struct HandwrittenPropertyListsTests {
         #expect((store[port], store[host]) == (8080, "example.org"))
         #expect(throws: StorageError.self) { try store.set(0, for: port) }
         try await store.close()
+    }
+
+    @Test("The article's JSON file is read, and a date is stored as text in a new one")
+    func json() async throws {
+        let article = try Self.article()
+        let text = try #require(article.components(separatedBy: "```json\n").dropFirst().first?.components(separatedBy: "```").first)
+        try Data(text.utf8).write(to: file)
+        let store = try open()
+        store[.port] = 8081
+        try await store.close()
+        #expect(try String(contentsOf: file, encoding: .utf8) == text.replacingOccurrences(of: "8080", with: "8081"))
+        let folder = folder.url
+        // snippet: HandwrittenPropertyLists
+        let updated = StorageKey<Date?>("updated", codec: .iso8601)
+        let settings = try ObservableStore(at: folder.appending(path: "settings.json"))
+        settings[updated] = Date(timeIntervalSince1970: 0)
+        // end
+        try await settings.close()
+        let written = try String(contentsOf: folder.appending(path: "settings.json"), encoding: .utf8)
+        #expect(written == "{\n  \"updated\": \"1970-01-01T00:00:00Z\"\n}\n")
     }
 
     @Test("The values of a deleted file are kept, and a new file is XML")

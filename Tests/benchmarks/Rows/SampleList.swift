@@ -12,6 +12,17 @@ enum SampleList {
         Dictionary(uniqueKeysWithValues: (0..<count).map { (name($0), value($0)) })
     }
 
+    /// The same list as a JSON file has it, with text for dates and data.
+    static func makeJSON(_ count: Int) -> [String: PropertyListValue] {
+        make(count).mapValues { value in
+            switch value {
+            case .date(let date): .string(date.iso8601)
+            case .data(let data): .string(data.base64EncodedString())
+            default: value
+            }
+        }
+    }
+
     private static func value(_ index: Int) -> PropertyListValue {
         switch index % 8 {
         case 0, 1: .integer(PropertyListInteger(Int64(index)))

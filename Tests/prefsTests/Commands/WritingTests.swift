@@ -122,7 +122,7 @@ struct WritingTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == before)
     }
 
-    @Test("import merges either format", arguments: PropertyListFormat.allCases)
+    @Test("import merges any format", arguments: PropertyListFormat.allCases)
     func importing(_ format: PropertyListFormat) async throws {
         #expect(try await tool("write", file, "a", "old").status == 0)
         #expect(try await tool("write", file, "b", "old").status == 0)
@@ -139,6 +139,9 @@ struct WritingTests {
         try PropertyListValue.dictionary(["c": true]).encoded(as: .xml).write(to: folder.file("source"))
         #expect(try await tool("import", file, folder.path("source")).status == 0)
         #expect(try stored() == ["a": "old", "b": [1, 1.5], "c": true])
+        let commented = Data("// null is no entry\n{\"b\": null, \"c\": 2, /* the last */}".utf8)
+        #expect(try await tool("import", file, input: commented).status == 0)
+        #expect(try stored() == ["a": "old", "b": [1, 1.5], "c": 2])
         let missing = try await tool("import", file, folder.path("missing"))
         #expect(missing.status == 3)
         #expect(missing.errors == "prefs: \(folder.path("missing")): cannot be read: No such file or directory\n")
@@ -146,7 +149,7 @@ struct WritingTests {
 
     @Test(
         "import of anything else exits with 3 and changes nothing",
-        arguments: ["", "{\"a\":null}", "{\"a\":1", "[1]", "<plist><array/></plist>"])
+        arguments: ["", "{\"a\":[null]}", "{\"a\":1", "[1]", "<plist><array/></plist>"])
     func importingOther(_ input: String) async throws {
         let result = try await tool("import", file, input: Data(input.utf8))
         #expect(result.status == 3)

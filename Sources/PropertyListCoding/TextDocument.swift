@@ -1,8 +1,9 @@
-// From the bytes of a document to UTF-8: the encoding, and documents that are not XML.
+import FoundationSubset
 
-extension XMLReader {
+/// A property list as text, in XML or JSON: from its bytes to UTF-8, and which of the two it is.
+enum TextDocument {
     /// Decodes a document that is not a binary property list.
-    static func read(_ bytes: ByteView) throws(PropertyListError) -> PropertyListValue {
+    static func read(_ bytes: ByteView) throws(PropertyListError) -> (value: PropertyListValue, format: PropertyListFormat) {
         var (encoding, markSize) = (TextEncoding.utf8, 0)
         do throws(PropertyListError) {
             (encoding, markSize) = try TextEncoding.detect(in: bytes)
@@ -14,20 +15,18 @@ extension XMLReader {
 
     private static func read(
         _ bytes: ByteView, in encoding: TextEncoding, markSize: Int
-    ) throws(PropertyListError) -> PropertyListValue {
+    ) throws(PropertyListError) -> (PropertyListValue, PropertyListFormat) {
         guard markSize < bytes.count else { throw PropertyListError(offset: markSize, reason: "there is nothing but a byte order mark") }
-        if encoding == .utf8 || encoding == .ascii { try requireXML(bytes, from: markSize) }
+        // Bytes of another format are hardly valid text, and the format says more.
+        if encoding == .utf8 || encoding == .ascii { _ = try format(of: bytes, from: markSize) }
         guard let text = try encoding.utf8(of: bytes[markSize..<bytes.count], at: markSize) else {
-            var reader = XMLReader(bytes, from: markSize)
-            return try reader.read()
+            return try value(of: bytes, from: markSize)
         }
         let result = text.withUnsafeBytes { buffer in
             Result { () throws(PropertyListError) in
                 guard let view = ByteView(buffer) else { throw PropertyListError(offset: markSize, reason: "there is no text") }
                 do throws(PropertyListError) {
-                    try requireXML(view, from: 0)
-                    var reader = XMLReader(view, from: 0)
-                    return try reader.read()
+                    return try value(of: view, from: 0)
                 } catch {
                     let offset = error.offset.map { encoding.offset(ofUTF8: $0, in: buffer, markSize: markSize) }
                     throw PropertyListError(offset: offset, reason: error.reason)
@@ -37,32 +36,73 @@ extension XMLReader {
         return try result.get()
     }
 
-    /// Throws an error that names the format if the beginning of a document does not look like XML.
-    private static func requireXML(_ bytes: ByteView, from start: Int) throws(PropertyListError) {
-        var index = start
-        while index < bytes.count, bytes[index].isXMLSpace { index += 1 }
-        guard index < bytes.count else { throw PropertyListError(offset: start, reason: "there is nothing but white space") }
-        let next = index + 1 < bytes.count ? bytes[index + 1] : 0
-        switch (bytes[index], next) {
-        case (0x3C, 0x30...0x39), (0x3C, 0x20), (0x3C, 0x3E): throw oldStyle(index)
-        case (0x3C, _): return
-        case (0x5B, _): throw json(index)
-        case (0x7B, _): throw isJSONObject(bytes, at: index) ? json(index) : oldStyle(index)
-        case (0x21...0x7E, _): throw oldStyle(index)
-        default: throw PropertyListError(offset: index, reason: "the bytes are neither a binary nor an XML property list")
+    private static func value(
+        of text: ByteView, from start: Int
+    ) throws(PropertyListError) -> (PropertyListValue, PropertyListFormat) {
+        let format = try format(of: text, from: start)
+        if format == .json {
+            var reader = JSONReader(text, from: start)
+            return (try reader.read(), format)
+        }
+        var reader = XMLReader(text, from: start)
+        return (try reader.read(), format)
+    }
+
+    /// The text after edits of the dictionary at its root; nil if it has to be written anew, for example because it is not UTF-8.
+    static func text(
+        of bytes: ByteView, after edits: [String: PropertyListValue?], of entries: [String: PropertyListValue]
+    ) throws(PropertyListError) -> Data? {
+        let (encoding, markSize) = try TextEncoding.detect(in: bytes)
+        guard encoding == .utf8 || encoding == .ascii, markSize < bytes.count else { return nil }
+        return try format(of: bytes, from: markSize) == .json
+            ? JSONEditor.text(of: bytes, from: markSize, after: edits, of: entries)
+            : XMLEditor.text(of: bytes, from: markSize, after: edits, of: entries)
+    }
+}
+
+// MARK: - The format
+
+extension TextDocument {
+    /// The format that the beginning of a text looks like.
+    ///
+    /// - Throws: ``PropertyListError`` that names the format of other text.
+    private static func format(of bytes: ByteView, from start: Int) throws(PropertyListError) -> PropertyListFormat {
+        var reader = JSONReader(bytes, from: start)
+        while reader.next?.isXMLSpace == true { reader.offset += 1 }
+        let first = reader.offset
+        guard let byte = reader.next else { throw PropertyListError(offset: start, reason: "there is nothing but white space") }
+        switch (byte, first + 1 < bytes.count ? bytes[first + 1] : 0) {
+        case (0x3C, 0x30...0x39), (0x3C, 0x20), (0x3C, 0x3E): throw oldStyle(first)
+        case (0x3C, _): return .xml
+        case (0x2F, 0x2F), (0x2F, 0x2A): try reader.skipSpace()
+        default: break
+        }
+        switch reader.next {
+        case 0x5B?: return .json
+        case 0x7B?:
+            guard isJSONObject(reader) else { throw neither(reader.offset) }
+            return .json
+        case nil: throw oldStyle(first)
+        case (0x21...0x7E)?: throw oldStyle(reader.offset)
+        default:
+            throw PropertyListError(offset: reader.offset, reason: "the bytes are neither a binary, XML nor JSON property list")
         }
     }
 
-    /// Whether a `{` is followed by a quoted name and a colon.
-    private static func isJSONObject(_ bytes: ByteView, at start: Int) -> Bool {
-        var index = start + 1
-        while index < bytes.count, bytes[index].isXMLSpace { index += 1 }
-        guard index < bytes.count, bytes[index] == 0x22 else { return false }
-        index += 1
-        while index < bytes.count, bytes[index] != 0x22 { index += bytes[index] == 0x5C ? 2 : 1 }
-        index += 1
-        while index < bytes.count, bytes[index].isXMLSpace { index += 1 }
-        return index < bytes.count && bytes[index] == 0x3A
+    /// Whether a `{` is followed by `}`, or by a quoted name and a colon.
+    private static func isJSONObject(_ reader: JSONReader) -> Bool {
+        var reader = reader
+        reader.offset += 1
+        do throws(PropertyListError) {
+            try reader.skipSpace()
+            if reader.next == 0x7D { return true }
+            guard reader.next == 0x22 else { return false }
+            try reader.skipValue()
+            try reader.skipColon()
+            return true
+        } catch {
+            return false
+        }
     }
 
     private static func oldStyle(_ offset: Int) -> PropertyListError {
@@ -72,8 +112,11 @@ extension XMLReader {
                 + "convert it with `plutil -convert xml1`")
     }
 
-    private static func json(_ offset: Int) -> PropertyListError {
-        PropertyListError(offset: offset, reason: "this looks like JSON, not a property list; convert it with `plutil -convert xml1`")
+    private static func neither(_ offset: Int) -> PropertyListError {
+        PropertyListError(
+            offset: offset,
+            reason: "this is not JSON, in which a name in quotes and a colon follow {, but looks like an old-style (OpenStep) property "
+                + "list, which is not supported; convert it with `plutil -convert xml1`")
     }
 }
 
@@ -108,16 +151,8 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-extension XMLReader {
-    /// The offset at which the text of a document begins whose bytes are its text, in UTF-8 or ASCII; nil for other encodings.
-    static func startOfText(in bytes: ByteView) throws(PropertyListError) -> Int? {
-        let (encoding, markSize) = try TextEncoding.detect(in: bytes)
-        return encoding == .utf8 || encoding == .ascii ? markSize : nil
-    }
-}
-
 extension TextEncoding {
-    /// Detects the encoding of a document by a byte order mark, by the zeros around the first `<`, or by the XML declaration.
+    /// Detects the encoding of a document by a byte order mark, by the zeros around its first character, or by the XML declaration.
     fileprivate static func detect(in bytes: ByteView) throws(PropertyListError) -> (encoding: TextEncoding, markSize: Int) {
         if bytes.has("\u{FEFF}", at: 0) { return (.utf8, 3) }
         let start = (0..<4).map { $0 < bytes.count ? Int(bytes[$0]) : -1 }
@@ -126,10 +161,10 @@ extension TextEncoding {
         case (0xFF, 0xFE, 0, 0): return (.utf32(isBigEndian: false), 4)
         case (0xFE, 0xFF, _, _): return (.utf16(isBigEndian: true), 2)
         case (0xFF, 0xFE, _, _): return (.utf16(isBigEndian: false), 2)
-        case (0, 0, 0, 0x3C): return (.utf32(isBigEndian: true), 0)
-        case (0x3C, 0, 0, 0): return (.utf32(isBigEndian: false), 0)
-        case (0, 0x3C, _, _): return (.utf16(isBigEndian: true), 0)
-        case (0x3C, 0, _, _): return (.utf16(isBigEndian: false), 0)
+        case (0, 0, 0, 0x3C), (0, 0, 0, 0x7B): return (.utf32(isBigEndian: true), 0)
+        case (0x3C, 0, 0, 0), (0x7B, 0, 0, 0): return (.utf32(isBigEndian: false), 0)
+        case (0, 0x3C, _, _), (0, 0x7B, _, _): return (.utf16(isBigEndian: true), 0)
+        case (0x3C, 0, _, _), (0x7B, 0, _, _): return (.utf16(isBigEndian: false), 0)
         default: return (try declared(in: bytes), 0)
         }
     }

@@ -2,10 +2,8 @@ import Foundation
 import PropertyListCoding
 import Testing
 
-@testable import prefs
-
-@Suite("Writing JSON", .timeLimit(.minutes(10)))
-struct JSONWritingTests {
+@Suite("JSON on one line", .timeLimit(.minutes(10)))
+struct JSONLineTests {
     @Test(
         "Every type has one text",
         arguments: [
@@ -32,13 +30,6 @@ struct JSONWritingTests {
     func escapes() {
         let text = "a/\"\\\n\r\t\u{0}\u{1b}\u{7f}\u{85}\u{2028}\u{202e}\u{2066}\u{200e}\u{61c}é😀"
         #expect(text.quoted == #""a/\"\\\n\r\t\u0000\u001b\u007f\u0085\u2028\u202e\u2066\u200e\u061cé😀""#)
-    }
-
-    @Test("A property list has one entry per line")
-    func object() {
-        let entries: [String: PropertyListValue] = ["b": [1], "a": "x"]
-        #expect(String(decoding: entries.json(), as: UTF8.self) == "{\n  \"a\": \"x\",\n  \"b\": [1]\n}\n")
-        #expect(String(decoding: [String: PropertyListValue]().json(), as: UTF8.self) == "{}\n")
     }
 
     @Test("Reals, integers and nested values are read back equal")

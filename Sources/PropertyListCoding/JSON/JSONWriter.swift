@@ -1,0 +1,282 @@
+import FoundationSubset
+
+/// The white space between the values of JSON: by default that of a new file, and otherwise that of the document to which a value is added.
+struct JSONLayout {
+    /// The number of containers around the value.
+    var depth = 0
+    /// The white space at the beginning of the line on which the value starts.
+    var margin: [UInt8] = []
+    /// The additional white space for each container inside.
+    var unit: [UInt8] = [0x20, 0x20]
+    /// What separates lines; empty for everything on one line.
+    var lineEnding: [UInt8] = [0x0A]
+    /// What separates a key from its value.
+    var colon: [UInt8] = [0x3A, 0x20]
+
+    /// Everything on one line.
+    static func oneLine(depth: Int = 0, colon: [UInt8] = [0x3A]) -> JSONLayout {
+        JSONLayout(depth: depth, unit: [], lineEnding: [], colon: colon)
+    }
+
+    /// What follows a comma on the same line: a space if there is one before values.
+    var space: [UInt8] { colon.last == 0x20 && lineEnding.isEmpty ? [0x20] : [] }
+}
+
+/// Writes JSON: keys are sorted, integers are exact, and a real is the shortest text that is read as the same real, never as an integer.
+struct JSONWriter: ~Copyable {
+    /// What is written for values that JSON has no form for.
+    enum Substitutes {
+        /// Nothing; they are an error.
+        case none
+        /// Text, as a person types it.
+        case text
+        /// An object with a tag, from which ``JSONReader`` reads the same value.
+        case tagged
+    }
+
+    private var output: OutputBuffer
+    private let layout: JSONLayout
+    private let substitutes: Substitutes
+    /// The margin and the deepest indentation.
+    private let indentation: [UInt8]
+    private var sorter: KeySorter
+    /// The keys of a dictionary, one after the other, to be sorted.
+    private var keys = OutputBuffer()
+    /// The first value that cannot be written.
+    private var failure: PropertyListError?
+
+    // Full indentation would multiply the size of a deep container by its depth.
+    private static let maximumIndentation = 16
+
+    /// Encodes a document.
+    static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
+        guard value.isContainer else {
+            throw PropertyListError(
+                offset: nil, reason: "JSON holds a dictionary or an array, not a single \(value.typeName)")
+        }
+        var writer = JSONWriter(for: value, in: JSONLayout())
+        writer.put(root: value)
+        writer.output.append(0x0A)
+        return try writer.data()
+    }
+
+    /// Encodes a part of a document: a value, or a member with its key.
+    static func write(_ value: PropertyListValue, for key: String? = nil, in layout: JSONLayout) throws(PropertyListError) -> Data {
+        var writer = JSONWriter(for: value, in: layout)
+        if let key {
+            writer.put(key)
+            writer.put(layout.colon)
+        }
+        writer.put(root: value)
+        return try writer.data()
+    }
+
+    /// The text of any value on one line, without spaces.
+    static func line(_ value: PropertyListValue, _ substitutes: Substitutes) -> String {
+        var writer = JSONWriter(for: value, in: .oneLine(), substitutes)
+        writer.put(root: value)
+        return String(decoding: writer.output.bytes, as: UTF8.self)
+    }
+
+    private init(for value: PropertyListValue, in layout: JSONLayout, _ substitutes: Substitutes = .none) {
+        (self.layout, self.substitutes) = (layout, substitutes)
+        indentation = layout.margin + (0..<Self.maximumIndentation).flatMap { _ in layout.unit }
+        output = OutputBuffer(capacity: 256 + value.childCount * 48)
+        let count = value.isDictionary ? value.childCount : 0
+        sorter = KeySorter(capacity: count, in: ScratchArena(size: KeySorter.scratchSize(for: count)))
+    }
+
+    private consuming func data() throws(PropertyListError) -> Data {
+        if let failure { throw failure }
+        return output.data()
+    }
+}
+
+// MARK: - Containers
+
+extension JSONWriter {
+    /// A container whose children are being written.
+    private struct Frame {
+        let isDictionary: Bool
+        var elements: [PropertyListValue] = []
+        var entries: [(key: String, value: PropertyListValue)] = []
+        /// The indices of the entries in the order of their keys.
+        var order: [Int] = []
+        var next = 0
+        /// Whether it is the dictionary in a tagged object.
+        var isTagged = false
+
+        var count: Int { isDictionary ? entries.count : elements.count }
+    }
+
+    private mutating func put(root: PropertyListValue) {
+        var parents: [Frame] = []
+        guard var frame = open(root, depth: layout.depth) else { return }
+        while true {
+            let depth = layout.depth + parents.count + 1
+            guard frame.next == frame.count else {
+                if frame.next > 0 {
+                    output.append(0x2C)
+                    put(layout.space)
+                }
+                indent(depth)
+                let next = frame.isDictionary ? frame.order[frame.next] : frame.next
+                frame.next += 1
+                if frame.isDictionary {
+                    put(frame.entries[next].key)
+                    put(layout.colon)
+                }
+                if let child = open(frame.isDictionary ? frame.entries[next].value : frame.elements[next], depth: depth) {
+                    parents.append(frame)
+                    frame = child
+                }
+                continue
+            }
+            indent(depth - 1)
+            output.append(frame.isDictionary ? 0x7D : 0x5D)
+            if frame.isTagged { output.append(0x7D) }
+            guard let parent = parents.popLast() else { return }
+            frame = parent
+        }
+    }
+
+    /// Writes a leaf, an empty container, or the opening bracket of another container, whose frame is returned.
+    private mutating func open(_ value: PropertyListValue, depth: Int) -> Frame? {
+        var frame: Frame
+        switch value {
+        case .array(let elements):
+            if elements.isEmpty { output.append("[]") }
+            frame = Frame(isDictionary: false, elements: elements)
+        case .dictionary(let entries):
+            let isTagged = substitutes == .tagged && Self.looksTagged(entries)
+            if isTagged { output.append("{\"$dictionary\":") }
+            if entries.isEmpty { output.append("{}") }
+            frame = self.frame(of: entries)
+            frame.isTagged = isTagged
+        default:
+            put(leaf: value)
+            return nil
+        }
+        if depth >= DecodingLimits.depth, substitutes == .none { failure = failure ?? .tooDeep(at: nil) }
+        guard frame.count > 0 else { return nil }
+        output.append(frame.isDictionary ? 0x7B : 0x5B)
+        return frame
+    }
+
+    /// Whether the object of a dictionary would be read as another value.
+    private static func looksTagged(_ entries: [String: PropertyListValue]) -> Bool {
+        JSONReader.tag(of: entries) != nil || entries.count == 1 && entries[[String: PropertyListValue].uidKey] != nil
+    }
+
+    private mutating func frame(of dictionary: [String: PropertyListValue]) -> Frame {
+        let entries = Array(dictionary)
+        sorter.removeAll(reserving: entries.count)
+        keys.truncate(to: 0)
+        for (key, _) in entries {
+            let start = keys.count
+            key.withBytes { keys.append($0) }
+            sorter.append(from: start, count: keys.count - start)
+        }
+        sorter.sort(in: keys.bytes)
+        return Frame(isDictionary: true, entries: entries, order: (0..<sorter.count).map { sorter[$0] })
+    }
+}
+
+// MARK: - Leaves
+
+extension JSONWriter {
+    private mutating func put(leaf: PropertyListValue) {
+        switch leaf {
+        case .string(let string): put(string)
+        case .integer(let integer): integer.description.withBytes { output.append($0) }
+        case .real(let real) where real.isFinite: real.description.withBytes { output.append($0) }
+        case .real(let real): put(substitute: real.isNaN ? "nan" : real.description, "$real", for: "the number \(real)")
+        case .boolean(let boolean): output.append(boolean ? "true" : "false")
+        case .date(let date): put(substitute: date.iso8601, "$date", for: "dates")
+        case .data(let data): put(substitute: data.base64EncodedString(), "$data", for: "data")
+        case .uid(let uid):
+            output.append("{\"CF$UID\":")
+            uid.description.withBytes { output.append($0) }
+            output.append(0x7D)
+            if substitutes == .none { refuse("uids") }
+        case .array, .dictionary: preconditionFailure("a container")
+        }
+    }
+
+    private mutating func put(substitute text: @autoclosure () -> String, _ tag: String, for what: @autoclosure () -> String) {
+        switch substitutes {
+        case .none: refuse(what())
+        case .text: put(text())
+        case .tagged:
+            output.append(0x7B)
+            put(tag)
+            output.append(0x3A)
+            put(text())
+            output.append(0x7D)
+        }
+    }
+
+    private mutating func refuse(_ what: String) {
+        failure = failure ?? PropertyListError(offset: nil, reason: "JSON has no form for \(what)")
+    }
+
+    private mutating func put(_ bytes: [UInt8]) {
+        for byte in bytes { output.append(byte) }
+    }
+
+    /// Begins a line, if the layout has several.
+    private mutating func indent(_ depth: Int) {
+        guard !layout.lineEnding.isEmpty else { return }
+        put(layout.lineEnding)
+        let size = layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumIndentation)
+        indentation.withUnsafeBytes { output.append(UnsafeRawBufferPointer(rebasing: $0[..<size])) }
+    }
+
+    /// Writes a string, in which characters that control a terminal or the direction of text are escaped.
+    private mutating func put(_ text: String) {
+        output.append(0x22)
+        text.withBytes { text in
+            var start = 0
+            var index = 0
+            while index < text.count {
+                let byte = text[index]
+                guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte >= 0x7F else {
+                    index += 1
+                    continue
+                }
+                let (scalar, size) = byte < 0x80 ? (Unicode.Scalar(byte), 1) : text.scalar(at: index)
+                if scalar.isUnprintable || byte <= 0x5C {
+                    output.append(UnsafeRawBufferPointer(rebasing: text[start..<index]))
+                    put(escaped: scalar)
+                    start = index + size
+                }
+                index += size
+            }
+            output.append(UnsafeRawBufferPointer(rebasing: text[start...]))
+        }
+        output.append(0x22)
+    }
+
+    private mutating func put(escaped scalar: Unicode.Scalar) {
+        output.append(0x5C)
+        switch scalar {
+        case "\n": output.append(UInt8(ascii: "n"))
+        case "\r": output.append(UInt8(ascii: "r"))
+        case "\t": output.append(UInt8(ascii: "t"))
+        case "\"", "\\": output.append(UInt8(truncatingIfNeeded: scalar.value))
+        default: "u\(Int(scalar.value).padded(to: 4, radix: 16))".withBytes { output.append($0) }
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The scalar of two or more bytes at an offset of valid UTF-8, and its size, if it may need an escape; U+FFFD for others.
+    fileprivate func scalar(at offset: Int) -> (Unicode.Scalar, size: Int) {
+        let lead = self[offset]
+        let size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
+        guard size < 4 else { return ("\u{FFFD}", size) }
+        let last = UInt32(self[offset + size - 1] & 0x3F)
+        let value = size == 2 ? UInt32(lead & 0x1F) << 6 | last : UInt32(lead & 0xF) << 12 | UInt32(self[offset + 1] & 0x3F) << 6 | last
+        return (Unicode.Scalar(value) ?? "\u{FFFD}", size)
+    }
+}
