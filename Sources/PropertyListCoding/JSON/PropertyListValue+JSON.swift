@@ -1,4 +1,4 @@
-// Values as JSON on one line, for people and for logs.
+// Values as JSON on one line, for people and for logs, and the characters that are escaped in any JSON.
 
 extension PropertyListValue {
     /// JSON on one line, without spaces, in which dates, data and numbers such as NaN are strings.
@@ -21,5 +21,17 @@ extension Unicode.Scalar {
         case ..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The scalar of two or more bytes at an offset of valid UTF-8, and its size, if it may need an escape; U+FFFD for others.
+    func scalar(at offset: Int) -> (Unicode.Scalar, size: Int) {
+        let lead = self[offset]
+        let size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
+        guard size < 4 else { return ("\u{FFFD}", size) }
+        let last = UInt32(self[offset + size - 1] & 0x3F)
+        let value = size == 2 ? UInt32(lead & 0x1F) << 6 | last : UInt32(lead & 0xF) << 12 | UInt32(self[offset + 1] & 0x3F) << 6 | last
+        return (Unicode.Scalar(value) ?? "\u{FFFD}", size)
     }
 }
