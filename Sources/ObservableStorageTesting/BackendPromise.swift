@@ -1,6 +1,6 @@
 public import ObservableStorage
 
-/// What a ``ObservableStorage/StorageBackend`` has to keep, and what it may know besides.
+/// What a `StorageBackend` has to keep, and what it may know besides.
 ///
 /// A test of a backend checks each of them, on an empty storage:
 ///

@@ -3,7 +3,7 @@ public import Testing
 
 /// Gives each test a standard store of its own.
 ///
-/// For the test and the tasks that it starts, except detached ones, ``ObservableStorage/ObservableStore/standard`` is that store. On a suite,
+/// For the test and the tasks that it starts, except detached ones, `ObservableStore.standard` is that store. On a suite,
 /// the trait applies to each test in it, and each argument of a test, so that they can run in parallel. The store is closed after the test.
 ///
 /// ```swift
