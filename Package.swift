@@ -31,6 +31,7 @@ let package = Package(
         .library(name: "CloudStorage", targets: ["CloudStorage"]),
         .library(name: "UserDefaultsStorage", targets: ["UserDefaultsStorage"]),
         .library(name: "EtcdStorage", targets: ["EtcdStorage"]),
+        .library(name: "ObservableStorageTesting", targets: ["ObservableStorageTesting"]),
         .library(name: "PropertyListCoding", targets: ["PropertyListCoding"]),
         .executable(name: "prefs", targets: ["prefs"]),
     ],
@@ -47,6 +48,8 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "EtcdStorage", dependencies: ["FoundationSubset", "ObservableStorage", "PropertyListCoding"], swiftSettings: settings),
+        .target(
+            name: "ObservableStorageTesting", dependencies: ["FoundationSubset", "ObservableStorage"], swiftSettings: settings),
         .executableTarget(
             name: "prefs", dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "PropertyListCoding"],
             swiftSettings: settings),
@@ -75,25 +78,30 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "ObservableStorageTests",
-            dependencies: ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            dependencies: ["ObservableStorage", "ObservableStorageTesting", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
             swiftSettings: testSettings),
         .testTarget(
             name: "CloudStorageTests", dependencies: ["CloudStorage", "ObservableStorage", "PropertyListCoding", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
             name: "FileStorageTests",
-            dependencies: ["Peer", "ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            dependencies: [
+                "Peer", "ObservableStorage", "ObservableStorageTesting", "PropertyListCoding", "TestSupport", "UserDefaultsStorage",
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "PackageTests",
             dependencies: [
-                "CloudStorage", "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport",
-                "UserDefaultsStorage",
+                "CloudStorage", "Daemon", "Peer", "Workers", "ObservableStorage", "ObservableStorageTesting", "PropertyListCoding",
+                "TestSupport", "UserDefaultsStorage",
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "EtcdStorageTests",
-            dependencies: ["EtcdStorage", "FoundationSubset", "ObservableStorage", "Peer", "PropertyListCoding", "TestSupport"],
+            dependencies: [
+                "EtcdStorage", "FoundationSubset", "ObservableStorage", "ObservableStorageTesting", "Peer", "PropertyListCoding",
+                "TestSupport",
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "prefsTests", dependencies: ["prefs", "Peer", "ObservableStorage", "PropertyListCoding", "TestSupport"],

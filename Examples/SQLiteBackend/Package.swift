@@ -10,7 +10,12 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
         .target(name: "SQLiteBackend", dependencies: ["CSQLite", "ObservableStorage"]),
         .executableTarget(name: "SQLiteDemo", dependencies: ["ObservableStorage", "SQLiteBackend"]),
-        .testTarget(name: "SQLiteBackendTests", dependencies: ["ObservableStorage", "SQLiteBackend", "SQLiteDemo"]),
+        .testTarget(
+            name: "SQLiteBackendTests",
+            dependencies: [
+                "ObservableStorage", "SQLiteBackend", "SQLiteDemo",
+                .product(name: "ObservableStorageTesting", package: "ObservableStorage"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

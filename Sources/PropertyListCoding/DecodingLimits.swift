@@ -1,9 +1,9 @@
 /// The limits on every property list that both readers and both writers enforce.
 ///
 /// The expansion cost of a value is its size without sharing: one for each value, and one more for each 32 bytes of text or data.
-enum DecodingLimits {
+package enum DecodingLimits {
     /// The number of containers that may be nested.
-    static let depth = 512
+    package static let depth = 512
 
     /// The largest text or data whose cost is covered by the one byte that a reference to it takes at least.
     static let freelySharedSize = 15 * 32

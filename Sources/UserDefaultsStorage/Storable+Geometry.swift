@@ -55,4 +55,9 @@
             ])
         }
     }
+
+    extension CGFloat: StandardStorable {}
+    extension CGPoint: StandardStorable {}
+    extension CGSize: StandardStorable {}
+    extension CGRect: StandardStorable {}
 #endif

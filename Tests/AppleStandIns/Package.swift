@@ -55,11 +55,16 @@ let package = Package(
             name: "UserDefaultsStorage", dependencies: ["ObservableStorage", "PropertyListCoding"],
             path: "Links/Sources/UserDefaultsStorage", exclude: ["PrivacyInfo.xcprivacy"], swiftSettings: settings),
         .target(
+            name: "ObservableStorageTesting", dependencies: ["FoundationSubset", "ObservableStorage"],
+            path: "Links/Sources/ObservableStorageTesting", swiftSettings: settings),
+        .target(
             name: "TestSupport", dependencies: ["ObservableStorage", "PropertyListCoding", "UserDefaultsStorage"],
             path: "Links/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "ObservableStorageTests",
-            dependencies: frameworks + ["ObservableStorage", "PropertyListCoding", "TestSupport", "UserDefaultsStorage"],
+            dependencies: frameworks + [
+                "ObservableStorage", "ObservableStorageTesting", "PropertyListCoding", "TestSupport", "UserDefaultsStorage",
+            ],
             path: "Links/Tests", swiftSettings: testSettings),
         .testTarget(
             name: "CloudStorageTests", dependencies: ["CloudStorage", "ObservableStorage", "PropertyListCoding", "TestSupport"],

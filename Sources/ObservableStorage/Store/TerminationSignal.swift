@@ -123,12 +123,23 @@ private final class TerminationSignal: @unchecked Sendable {
     }
 #else
     extension TerminationSignal {
+        /// Does nothing: Dispatch installs a handler, without which signals on threads that do not block them would be lost.
+        fileprivate static func prepareForDispatch(_ number: Int32) {}
+    }
+#endif
+
+#if canImport(Glibc)
+    extension TerminationSignal {
         /// The address of a handler.
         fileprivate static func handler(of action: sigaction) -> Int {
             unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
         }
-
-        /// Does nothing: Dispatch installs a handler, without which signals on threads that do not block them would be lost.
-        fileprivate static func prepareForDispatch(_ number: Int32) {}
+    }
+#elseif canImport(Musl)
+    extension TerminationSignal {
+        /// The address of a handler.
+        fileprivate static func handler(of action: sigaction) -> Int {
+            unsafeBitCast(action.__sa_handler.sa_handler, to: Int.self)
+        }
     }
 #endif

@@ -54,4 +54,9 @@
             ])
         }
     }
+
+    extension CGFloat: StandardStorable {}
+    extension CGPoint: StandardStorable {}
+    extension CGSize: StandardStorable {}
+    extension CGRect: StandardStorable {}
 #endif

@@ -4,9 +4,9 @@
 ///
 /// The standard types conform: `Bool`, every integer, `Double`, `Float`, `CGFloat`, `String`, `Character`, `Data`, `Date`, `Duration`, `URL`,
 /// `UUID`, `Decimal`, `Locale`, `TimeZone`, `CGPoint`, `CGSize`, `CGRect`, `PropertyListValue`, and arrays, sets, ranges, dictionaries and
-/// optionals of all of them. The keys of a dictionary are strings or convert to them without loss. An enumeration with a raw value only
-/// declares the conformance; with `LosslessStringConvertible` it can be a key of a dictionary. A `Codable` type conforms to
-/// ``CodableStorable``:
+/// optionals of all of them, in the forms that <doc:StoredForms> lists. The keys of a dictionary are strings or convert to them without
+/// loss. An enumeration with a raw value only declares the conformance; with `LosslessStringConvertible` it can be a key of a dictionary.
+/// A `Codable` type conforms to ``CodableStorable``:
 ///
 /// ```swift
 /// enum Theme: String, Storable { case light, dark }

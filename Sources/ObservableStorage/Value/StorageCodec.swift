@@ -116,20 +116,10 @@ extension StorageCodec where Value: Codable {
     }
 
     /// Native property-list structures, which `prefs` and `plutil` show and edit.
+    ///
+    /// Standard types and other ``Storable`` ones have the same stored form inside the value as by themselves; see <doc:StoredForms>. Nil
+    /// is no entry. What `PropertyListEncoder` has written is read as well.
     public static var propertyList: StorageCodec {
-        StorageCodec(
-            encode: { value in
-                // The encoder rejects a number or string as the root, so the value is wrapped in an array.
-                let encoder = PropertyListEncoder()
-                encoder.outputFormat = .binary
-                guard case .array(let array) = try PropertyListValue.decode(encoder.encode([value])).value, array.count == 1 else {
-                    throw CodingFailure("its encoder wrote nothing")
-                }
-                return array[0]
-            },
-            decode: { stored in
-                let data = try PropertyListValue.array([stored]).encoded(as: .binary)
-                return try PropertyListDecoder().decode([Value].self, from: data)[0]
-            })
+        StorageCodec(encode: { try ValueEncoder.encode($0) }, decode: { try ValueDecoder.decode(Value.self, from: $0) })
     }
 }

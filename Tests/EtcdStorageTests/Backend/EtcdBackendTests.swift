@@ -1,6 +1,7 @@
 #if os(macOS) || os(Linux)
     import Foundation
     import ObservableStorage
+    import ObservableStorageTesting
     import PropertyListCoding
     import TestSupport
     import Testing
@@ -92,6 +93,12 @@
             let removed = try await backend.set(["text": nil, "missing": nil])
             #expect(removed["text"] == nil)
             #expect(try await fixture.backend().load().values == removed.values)
+        }
+
+        @Test("It keeps the promises of a backend", arguments: BackendPromise.allCases)
+        func promises(promise: BackendPromise) async throws {
+            let fixture = try await EtcdFixture()
+            try await promise.check { try fixture.backend() }
         }
 
         @Test("A key is readable for people, and its value is a binary property list")

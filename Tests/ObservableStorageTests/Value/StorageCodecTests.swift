@@ -87,7 +87,7 @@ struct StorageCodecTests {
             store.entries["account"]
                 == .dictionary([
                     "name": "Jo", "visits": 3, "isAdmin": false, "ratio": 0.5, "joined": .date(account.joined),
-                    "site": ["relative": "https://example.org/a%20b?q=1#f"],
+                    "site": "https://example.org/a%20b?q=1#f",
                 ]))
         let lone = StorageKey("lone", codec: .propertyList, default: 0)
         store[lone] = 7

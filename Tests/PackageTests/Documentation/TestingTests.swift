@@ -1,4 +1,5 @@
 import ObservableStorage
+import ObservableStorageTesting
 import PropertyListCoding
 import Testing
 
@@ -30,6 +31,28 @@ struct TestingTests {
         ObservableStore.withStandard(store) {
             #expect(PlayerModel().label == "So What at 80")
         }
+    }
+    // end
+
+    // snippet: Testing
+    @Suite(.standardStore(["title": "So What"]))
+    @MainActor
+    struct PlayerModelTests {
+        let model = PlayerModel()
+
+        @Test(arguments: [0, 20])
+        func volume(volume: Int) {
+            model.settings.volume = volume
+            #expect(model.label == "So What at \(volume)")
+        }
+    }
+    // end
+
+    // snippet: ObservableStorageTesting
+    @Test(.standardStore(["title": "So What"]))
+    @MainActor
+    func labelOfStoredTitle() {
+        #expect(PlayerModel().label == "So What at 80")
     }
     // end
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import ObservableStorage
+import ObservableStorageTesting
 import PropertyListCoding
 import Synchronization
 import TestSupport
@@ -40,6 +41,14 @@ struct WritingABackendTests {
             return entries
         }
 
+        func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
+            do {
+                return try JSONDecoder().decode([PropertyListValue].self, from: JSONEncoder().encode([value]))[0]
+            } catch {
+                throw .unencodable(key: key, reason: "\(error)")
+            }
+        }
+
         func watch(
             since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
         ) -> ObservationToken {
@@ -70,6 +79,15 @@ struct WritingABackendTests {
         #expect((change.oldValue, change.newValue, change.origin) == (0.5, 0.25, .external))
         for store in [store, one, two] { try await store.close() }
     }
+
+    // snippet: WritingABackend
+    @Test(arguments: BackendPromise.allCases)
+    func promises(promise: BackendPromise) async throws {
+        let folder = try TemporaryFolder()
+        let backend = JSONBackend(folder.file("settings.json"))
+        try await promise.check { backend }
+    }
+    // end
 
     @Test("A file that is not JSON cannot be opened, and the error names it")
     func unreadable() throws {

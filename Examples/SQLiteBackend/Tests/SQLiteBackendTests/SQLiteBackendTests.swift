@@ -1,5 +1,6 @@
 import Foundation
 import ObservableStorage
+import ObservableStorageTesting
 import SQLiteBackend
 import Testing
 
@@ -55,6 +56,12 @@ final class SQLiteBackendTests {
         let ended = try await Self.run(URL(filePath: "/usr/bin/env"), ["python3", "-c", imports + script, file.path])
         #expect(ended.status == 0)
         return ended.text
+    }
+
+    @Test("It keeps the promises of a backend, with a connection for each process", arguments: BackendPromise.allCases)
+    func promises(promise: BackendPromise) async throws {
+        let file = file
+        try await promise.check { try SQLiteBackend(at: file) }
     }
 
     @Test("Values are read back by another store, and by Python")

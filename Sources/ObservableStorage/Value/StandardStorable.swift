@@ -1,0 +1,82 @@
+public import FoundationSubset
+import PropertyListCoding
+
+/// A standard type, whose stored form is the same by itself and inside a `Codable` value, whatever its own encoding writes.
+package protocol StandardStorable: Storable {}
+
+extension PropertyListValue: StandardStorable {}
+extension Bool: StandardStorable {}
+extension String: StandardStorable {}
+extension Data: StandardStorable {}
+extension Date: StandardStorable {}
+extension Int: StandardStorable {}
+extension Int8: StandardStorable {}
+extension Int16: StandardStorable {}
+extension Int32: StandardStorable {}
+extension Int64: StandardStorable {}
+extension Int128: StandardStorable {}
+extension UInt: StandardStorable {}
+extension UInt8: StandardStorable {}
+extension UInt16: StandardStorable {}
+extension UInt32: StandardStorable {}
+extension UInt64: StandardStorable {}
+extension UInt128: StandardStorable {}
+extension Double: StandardStorable {}
+extension Float: StandardStorable {}
+extension URL: StandardStorable {}
+extension UUID: StandardStorable {}
+extension Decimal: StandardStorable {}
+extension Locale: StandardStorable {}
+extension TimeZone: StandardStorable {}
+extension Duration: StandardStorable {}
+extension Set: StandardStorable where Element: Storable {}
+extension Range: StandardStorable where Bound: Storable {}
+extension ClosedRange: StandardStorable where Bound: Storable {}
+extension Dictionary: StandardStorable where Key: Storable & LosslessStringConvertible, Value: Storable {}
+
+/// A collection whose own encoding encodes each element by itself, in the structure that is also the stored form.
+private protocol ElementwiseCodable {}
+
+extension Optional: ElementwiseCodable {}
+extension Array: ElementwiseCodable {}
+extension Dictionary: ElementwiseCodable where Key == String {}
+
+/// The stored form of the types inside a `Codable` value.
+enum StoredForm {
+    /// Whether a type's own stored form is used inside a `Codable` value, rather than what its encoding writes.
+    static func isUsed(for type: Any.Type) -> Bool {
+        if type is any ElementwiseCodable.Type { return false }
+        if type is any StandardStorable.Type { return true }
+        return type is any Storable.Type && !(type is any CodableStorable.Type)
+    }
+
+    /// The same for the value that is encoded as a whole.
+    ///
+    /// Only standard types: the stored form of another one may be what `encode(to:)` writes.
+    static func isUsed(forWhole type: Any.Type) -> Bool {
+        type is any StandardStorable.Type && !(type is any ElementwiseCodable.Type)
+    }
+}
+
+/// The key of an array's element, or of the part that a superclass encodes, or a step inside a stored form.
+enum ElementKey: CodingKey {
+    case index(Int)
+    case superclass
+    case step(String)
+
+    var stringValue: String {
+        switch self {
+        case .index(let index): "\(index)"
+        case .superclass: "super"
+        case .step(let step): step
+        }
+    }
+
+    var intValue: Int? {
+        if case .index(let index) = self { index } else { nil }
+    }
+
+    init?(stringValue: String) { nil }
+
+    init?(intValue: Int) { self = .index(intValue) }
+}
