@@ -15,6 +15,9 @@ public struct AnyStoredValue: Sendable {
     public let summary: String?
     /// The name of the value's type: `Int`, `Optional<String>`.
     public let typeName: String
+    /// Whether the value is a secret, instead of which ``value`` and ``defaultValue`` are the text `<redacted>`; see
+    /// ``StorageKey/secret()``.
+    public var isSecret: Bool { key.isSecret }
 
     private let key: any AnyStorageKey
     private let store: ObservableStore
@@ -26,7 +29,7 @@ public struct AnyStoredValue: Sendable {
         (self.key, self.store) = (key, store)
     }
 
-    /// The key's default; nil if it is nil.
+    /// The key's default; nil if it is nil, `<redacted>` for a secret.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``.
     public var defaultValue: PropertyListValue? {
@@ -34,6 +37,8 @@ public struct AnyStoredValue: Sendable {
     }
 
     /// The value that reading the key returns: the stored one, or else the registered one, or else the default; nil if it is nil.
+    ///
+    /// For a secret, the text `<redacted>`, which it cannot be set to.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public var value: PropertyListValue? {
@@ -71,7 +76,7 @@ public struct AnyStoredValue: Sendable {
                 }
             }
         }
-        throw failure ?? .undecodable(key: name, expected: typeName, found: "the text \"\(text)\"")
+        throw failure ?? .undecodable(key: name, expected: typeName, found: isSecret ? "a text" : "the text \"\(text)\"")
     }
 
     /// Removes the stored value.
@@ -92,14 +97,17 @@ extension KeyedStore {
 
 extension AnyStorageKey {
     fileprivate func storedDefault() throws(StorageError) -> PropertyListValue? {
-        try storageKey.stored(storageKey.defaultValue)
+        try storageKey.shown(storageKey.stored(storageKey.defaultValue))
     }
 
     fileprivate func storedValue(in store: ObservableStore) throws(StorageError) -> PropertyListValue? {
-        try storageKey.stored(store.value(for: storageKey))
+        try storageKey.shown(storageKey.stored(store.value(for: storageKey)))
     }
 
     fileprivate func set(_ value: PropertyListValue, in store: ObservableStore) throws(StorageError) {
+        if isSecret, value == .string(SecretNames.placeholder) {
+            throw .undecodable(key: storageKey.name, expected: "a secret", found: "\(SecretNames.placeholder), which stands for it")
+        }
         try store.set(storageKey.decoded(value), for: storageKey)
     }
 
@@ -109,5 +117,12 @@ extension AnyStorageKey {
 
     fileprivate func remove(from store: ObservableStore) {
         store.remove(storageKey)
+    }
+}
+
+extension StorageKey {
+    /// The stored form for a list of settings, in which a secret is not told.
+    fileprivate func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
+        isSecret && stored != nil ? .string(SecretNames.placeholder) : stored
     }
 }

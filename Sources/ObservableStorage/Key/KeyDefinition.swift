@@ -51,6 +51,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var persistsDefault: DefaultPersistence
         /// The description of the key, for people.
         var summary: String?
+        /// Whether the value is omitted from texts; see ``StorageKey/secret()``.
+        var isSecret = false
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.
         var codecNumber = UniqueNumber.next()
@@ -89,6 +91,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
             storesDefault: !traits.persistsDefault.isEmpty || traits.fallback.first?.definition.storesDefault == true,
             editsSeveral: traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty,
             hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)
+        if traits.isSecret { SecretNames.insert(name.all) }
     }
 
     /// Whether writing changes one value inside a dictionary, and nothing else.

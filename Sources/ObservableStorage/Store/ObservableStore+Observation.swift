@@ -64,7 +64,7 @@ extension ObservableStore {
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
-        let token = cache.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) }).token
+        let token = cache.observeAll(.stream(continuation) { $0.untyped }).token
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }

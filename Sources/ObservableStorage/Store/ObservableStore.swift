@@ -158,6 +158,13 @@ public actor ObservableStore {
     nonisolated var journaling: (any JournalingBackend)? { synchronizer.storage.journaling }
 }
 
+extension ObservableStore: CustomReflectable {
+    /// The storage and the revision, without values.
+    public nonisolated var customMirror: Mirror {
+        Mirror(self, children: ["name": name, "revision": revision], ancestorRepresentation: .suppressed)
+    }
+}
+
 extension ObservableStore {
     /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
     /// of `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` uses the same file. On tvOS it is in

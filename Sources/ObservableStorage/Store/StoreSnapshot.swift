@@ -79,6 +79,13 @@ public struct StoreSnapshot: Sendable {
     }
 }
 
+extension StoreSnapshot: CustomReflectable {
+    /// The revision and the entries, without secrets; see ``StorageKey/secret()``.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["revision": revision, "entries": SecretNames.redacted(entries)], displayStyle: .struct)
+    }
+}
+
 extension EntryCache {
     /// The entries at the present revision.
     ///
