@@ -77,7 +77,8 @@ final class LayerFiles: Sendable {
             })
     }
 
-    private func apply(to cache: EntryCache) {
+    /// Sets the layers of a cache to the values that were read.
+    func apply(to cache: EntryCache) {
         cache.deliver(
             cache.changeLayers { layers in
                 layers.mandatory = Self.merged(mandatory)

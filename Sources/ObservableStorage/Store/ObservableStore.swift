@@ -70,7 +70,7 @@ public actor ObservableStore {
         return ObservableStore(backend: backend, entries: entries, layers: layers)
     }
 
-    private static func load(_ backend: any BlockingStorageBackend) throws(StorageError) -> StorageEntries {
+    static func load(_ backend: any BlockingStorageBackend) throws(StorageError) -> StorageEntries {
         do {
             return try backend.load()
         } catch {
@@ -167,7 +167,7 @@ extension ObservableStore: CustomReflectable {
 
 extension ObservableStore {
     /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
-    /// of `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` uses the same file. On tvOS it is in
+    /// of `UserDefaults(suiteName:)` there except in a service, and in Application Support on Apple's systems. `prefs NAME` uses the same file. On tvOS it is in
     /// Caches, as applications have no other folder there, where the system may remove it: ``durability`` is ``EditDurability/purgeable``.
     ///
     /// On Linux, administrators can provide defaults in `NAME.plist` and mandatory values in `NAME.mandatory.plist`, in the folders of
@@ -186,6 +186,23 @@ extension ObservableStore {
         self.init(
             backend: PropertyListFile(suiteName: suiteName, configuration: configuration),
             layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory))
+    }
+
+    /// Opens the store of a suite in the standard folder for its kind; see ``init(suiteName:configuration:)``. For state, administrators
+    /// provide no values. `prefs --state NAME` uses the same file.
+    ///
+    /// ```swift
+    /// let recent = ObservableStore(suiteName: "org.example.editor", kind: .state)
+    /// ```
+    public init(
+        suiteName: String, kind: SuiteKind, configuration: PropertyListFile.Configuration = PropertyListFile.Configuration()
+    ) {
+        switch kind {
+        case .configuration: self.init(suiteName: suiteName, configuration: configuration)
+        case .state:
+            self.init(
+                backend: PropertyListFile(suiteName: suiteName, kind: .state, configuration: configuration), layersIfReadable: nil)
+        }
     }
 }
 

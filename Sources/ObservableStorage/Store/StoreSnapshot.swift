@@ -6,8 +6,8 @@ public import PropertyListCoding
 public struct StoreSnapshot: Sendable {
     private let stored: EntryValues
     private let layers: ValueLayers
-    private let cache: EntryCache
-    private let reports: FailureReports
+    let cache: EntryCache
+    private(set) var reports: FailureReports
     /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
     private(set) var groupFailure: StorageError?
 
@@ -27,6 +27,13 @@ public struct StoreSnapshot: Sendable {
     /// The snapshot after some edits.
     func applying(_ edits: EntryEdits) -> StoreSnapshot {
         StoreSnapshot(stored.applying(edits), layers, of: cache, reports)
+    }
+
+    /// The same snapshot, whose values that cannot be decoded are reported to nobody: the caller has their errors.
+    var unreported: StoreSnapshot {
+        var snapshot = self
+        snapshot.reports = FailureReports(log: { _ in }, afterGrace: { $0() })
+        return snapshot
     }
 
     /// The snapshot that replaces one whose values are not valid together.
