@@ -19,8 +19,8 @@ public struct AnyStoredValue: Sendable {
     /// ``StorageKey/secret()``.
     public var isSecret: Bool { key.isSecret }
 
-    private let key: any AnyStorageKey
-    private let store: ObservableStore
+    let key: any AnyStorageKey
+    let store: ObservableStore
 
     init<Value>(_ key: StorageKey<Value>, in store: ObservableStore) {
         name = key.fallback?.name ?? key.name
@@ -122,7 +122,7 @@ extension AnyStorageKey {
 
 extension StorageKey {
     /// The stored form for a list of settings, in which a secret is not told.
-    fileprivate func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
+    func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
         isSecret && stored != nil ? .string(SecretNames.placeholder) : stored
     }
 }

@@ -22,6 +22,8 @@ extension PropertyListFile {
         public var onCorruption: CorruptionPolicy = .refuse
         /// What to do if the file is deleted after it was read: remove every entry by default.
         public var onDeletion: DeletionPolicy = .removeAll
+        /// Whether the file must exist when it is opened: otherwise a missing one, by default, is an empty store.
+        public var mustExist = false
         /// The format of a new file: binary by default. An existing file keeps its own.
         public var format: PropertyListFormat = .binary
         /// What to do if the format of the file cannot represent a value: refuse the value by default.
