@@ -7,7 +7,7 @@ extension AnyStoredValue {
         self.init(value.key, in: value.store)
     }
 
-    /// The current value and each newer one; see ``ObservableStore/values(of:)-(StorageKey<Value>)``. `<redacted>` for a secret.
+    /// The current value and each newer one; see ``ObservableStore/values(of:)``. `<redacted>` for a secret.
     public var values: AsyncStream<PropertyListValue?> {
         store.elements(of: [key], as: { $0 }) { [key] in key.shownValue(in: $0) }
     }
@@ -30,7 +30,7 @@ extension ObservableStore {
     /// The current values of several keys, in their order, and each newer combination, all of one revision; see ``values(of:_:_:)``.
     ///
     /// - Parameter values: the keys, as values of this store.
-    public nonisolated func values(of values: [AnyStoredValue]) -> AsyncStream<[PropertyListValue?]> {
+    public nonisolated func values(ofAll values: [AnyStoredValue]) -> AsyncStream<[PropertyListValue?]> {
         let keys = values.map(\.key)
         return elements(of: keys, as: { $0 }) { snapshot in keys.map { $0.shownValue(in: snapshot) } }
     }
@@ -48,7 +48,7 @@ extension ObservableStore {
 
     /// Calls a closure with the values of several keys after each change of one of them; see ``addUpdateListener(for:_:_:initial:on:_:)``.
     public nonisolated func addUpdateListener(
-        for values: [AnyStoredValue], initial: Bool = false, on queue: DispatchQueue? = nil,
+        forAll values: [AnyStoredValue], initial: Bool = false, on queue: DispatchQueue? = nil,
         _ listener: @escaping @Sendable ([PropertyListValue?]) -> Void
     ) -> ObservationToken {
         let keys = values.map(\.key)

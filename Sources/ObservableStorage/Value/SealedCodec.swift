@@ -45,7 +45,7 @@ extension StorageCodec {
 }
 
 extension StorageCodec where Value: Storable {
-    /// The value's own stored form, encrypted; see ``sealed(by:)-(_)``.
+    /// The value's own stored form, encrypted; see ``sealed(by:)-swift.method``.
     public static func sealed(by cipher: StorageCipher) -> StorageCodec {
         native.sealed(by: cipher)
     }

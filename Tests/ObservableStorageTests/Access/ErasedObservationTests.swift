@@ -66,7 +66,7 @@ struct ErasedObservationTests {
     @Test("Each element of a list's values is one revision")
     func combined() async throws {
         let list = [AnyStoredValue(settings.stored(\.text)), AnyStoredValue(settings.stored(\.count))]
-        var values = store.values(of: list).makeAsyncIterator()
+        var values = store.values(ofAll: list).makeAsyncIterator()
         #expect(await values.next() == ["", 0])
         for number in 1...100 {
             settings.edit { edit in
@@ -86,7 +86,7 @@ struct ErasedObservationTests {
         let value = AnyStoredValue(settings.stored(\.count))
         let tokens = [
             value.addUpdateListener(initial: true) { one.record($0) },
-            store.addUpdateListener(for: settings.storedValues, initial: true) { list.record($0) },
+            store.addUpdateListener(forAll: settings.storedValues, initial: true) { list.record($0) },
         ]
         settings.count = 1
         for token in tokens { token.cancel() }
@@ -97,7 +97,7 @@ struct ErasedObservationTests {
 
     @Test("Streams end with the store")
     func end() async throws {
-        let (changes, values) = (store.changes(of: settings.storedValues), store.values(of: settings.storedValues))
+        let (changes, values) = (store.changes(of: settings.storedValues), store.values(ofAll: settings.storedValues))
         try await store.close()
         for await _ in changes {}
         for await _ in values {}
