@@ -52,6 +52,8 @@ public actor CloudMirror {
 
     /// Creates a mirror of some keys of a store; ``start()`` begins.
     ///
+    /// A secret (`StorageKey.secret()`) is refused, which is reported in the store's `failures`: the mirror has the other keys.
+    ///
     /// - Parameters:
     ///   - store: the store, which the mirror retains.
     ///   - keys: the keys. Their names in the cloud are those in the store.
@@ -84,9 +86,14 @@ public actor CloudMirror {
     ) {
         self.store = store
         self.remote = remote
-        self.keys = keys
+        self.keys = keys.filter { !$0.isSecret }
         self.clock = clock
         self.afterDelay = afterDelay
+        for key in keys where key.isSecret { store.report(Self.refusal(of: key)) }
+    }
+
+    private static func refusal(of key: some AnyStorageKey) -> StorageError {
+        .unmirrored(key: key.storageKey.name, reason: "it is a secret; use a keychain that the devices share")
     }
 
     deinit {

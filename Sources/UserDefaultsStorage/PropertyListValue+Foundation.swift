@@ -1,9 +1,11 @@
 import Foundation
-import PropertyListCoding
+public import PropertyListCoding
 
 extension PropertyListValue {
-    /// Creates a value from a property-list object of Foundation; returns nil if it is not one.
-    init?(foundation object: Any) {
+    /// Creates a value from a property-list object of Foundation, such as `PropertyListSerialization` returns; nil if it is not one.
+    ///
+    /// `NSNumber` is a Boolean, a real or an integer by its Objective-C type; on Linux, one created from an `Int8` is taken for a Boolean.
+    public init?(foundation object: Any) {
         switch object {
         case let string as String: self = .string(string)
         case let data as Data: self = .data(data)

@@ -335,6 +335,24 @@ struct CloudMirrorTests {
         #expect(CloudStamp(reading: store.entries[CloudStamp.entryName(of: "count")], beside: 1)?.isPushed == true)
     }
 
+    @Test("A secret is refused when the mirror is made, and the other keys are mirrored")
+    func secrets() async throws {
+        let cloud = InMemoryCloud()
+        let store = try store()
+        var failures = store.failures.makeAsyncIterator()
+        let token = StorageKey("mirroredToken", default: "").secret()
+        let mirror = CloudMirror(store, keys: token, Keys.text, remote: cloud.makeRemote())
+        let reason = "it is a secret; use a keychain that the devices share"
+        #expect(await failures.next() == .unmirrored(key: "mirroredToken", reason: reason))
+        mirror.start()
+        store[token] = "secret"
+        mirror.uploadExisting()
+        store[Keys.text] = "hello"
+        await wait(for: "hello", of: "text", in: cloud)
+        #expect(cloud.values["mirroredToken"] == nil)
+        mirror.stop()
+    }
+
     @Test("A read-only store is not mirrored, and reports that")
     func readOnly() async throws {
         let folder = try TemporaryFolder()

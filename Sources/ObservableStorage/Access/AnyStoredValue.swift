@@ -15,9 +15,12 @@ public struct AnyStoredValue: Sendable {
     public let summary: String?
     /// The name of the value's type: `Int`, `Optional<String>`.
     public let typeName: String
+    /// Whether the value is a secret, instead of which ``value`` and ``defaultValue`` are the text `<redacted>`; see
+    /// ``StorageKey/secret()``.
+    public var isSecret: Bool { key.isSecret }
 
-    private let key: any AnyStorageKey
-    private let store: ObservableStore
+    let key: any AnyStorageKey
+    let store: ObservableStore
 
     init<Value>(_ key: StorageKey<Value>, in store: ObservableStore) {
         name = key.fallback?.name ?? key.name
@@ -26,7 +29,7 @@ public struct AnyStoredValue: Sendable {
         (self.key, self.store) = (key, store)
     }
 
-    /// The key's default; nil if it is nil.
+    /// The key's default; nil if it is nil, `<redacted>` for a secret.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``.
     public var defaultValue: PropertyListValue? {
@@ -34,6 +37,8 @@ public struct AnyStoredValue: Sendable {
     }
 
     /// The value that reading the key returns: the override, or else the stored one, the registered one, or the default; nil if it is nil.
+    ///
+    /// For a secret, the text `<redacted>`, which it cannot be set to.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public var value: PropertyListValue? {
@@ -51,7 +56,7 @@ public struct AnyStoredValue: Sendable {
         try key.set(value, in: store)
     }
 
-    /// The value as text, which ``set(text:)`` reads; nil if it is nil.
+    /// The value as text, which ``set(text:)`` reads; nil if it is nil. For a secret, `<redacted>`, which it does not read.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if the stored value is not of the key's type.
     public var text: String? {
@@ -101,27 +106,36 @@ extension KeyedStore {
 
 extension AnyStorageKey {
     fileprivate func storedDefault() throws(StorageError) -> PropertyListValue? {
-        try storageKey.stored(storageKey.defaultValue)
+        try storageKey.shown(storageKey.stored(storageKey.defaultValue))
     }
 
     fileprivate func storedValue(in store: ObservableStore) throws(StorageError) -> PropertyListValue? {
-        try storageKey.stored(store.value(for: storageKey))
+        try storageKey.shown(storageKey.stored(store.value(for: storageKey)))
     }
 
     fileprivate func set(_ value: PropertyListValue, in store: ObservableStore) throws(StorageError) {
+        if case .string(let text) = value { try requireSecret(text) }
         try store.set(storageKey.decoded(value), for: storageKey)
     }
 
     fileprivate func text(in store: ObservableStore) throws(StorageError) -> String? {
-        try storageKey.text(of: store.value(for: storageKey))
+        let text = try storageKey.text(of: store.value(for: storageKey))
+        return isSecret && text != nil ? SecretNames.placeholder : text
     }
 
     fileprivate func set(text: String, in store: ObservableStore) throws(StorageError) {
+        try requireSecret(text)
         try store.set(storageKey.value(ofText: text), for: storageKey)
     }
 
     fileprivate func source(in store: ObservableStore) -> ValueSource {
         store.source(of: storageKey)
+    }
+
+    /// Refuses the text that a list shows instead of a secret.
+    private func requireSecret(_ text: String) throws(StorageError) {
+        guard isSecret, text == SecretNames.placeholder else { return }
+        throw .undecodable(key: storageKey.name, expected: "a secret", found: "\(text), which stands for it")
     }
 
     fileprivate func isSet(in store: ObservableStore) -> Bool {
@@ -130,5 +144,12 @@ extension AnyStorageKey {
 
     fileprivate func remove(from store: ObservableStore) {
         store.remove(storageKey)
+    }
+}
+
+extension StorageKey {
+    /// The stored form for a list of settings, in which a secret is not told.
+    func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
+        isSecret && stored != nil ? .string(SecretNames.placeholder) : stored
     }
 }

@@ -14,6 +14,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
     private let isChecked: Bool
+    private let hasSecrets: Bool
     private let calledDefaultRule = Atomic(false)
     private let paths = KeyPathTable()
 
@@ -27,6 +28,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, reports, isChecked: false), in: cache, reports) : nil
         ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
         storageKeys = named.map(\.named)
+        hasSecrets = named.contains { $0.named.isSecret }
         byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
     }
 
@@ -46,7 +48,9 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         do {
             try keys.validate(KeyedSnapshot(snapshot, self))
         } catch {
-            throw .invalidGroup(group: "\(Keys.self)", reason: "\(error)")
+            // The text of the error may have any of the values.
+            let reason = hasSecrets ? "\(type(of: error)) \(SecretNames.placeholder)" : "\(error)"
+            throw .invalidGroup(group: "\(Keys.self)", reason: reason)
         }
     }
 

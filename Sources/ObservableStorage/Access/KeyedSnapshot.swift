@@ -31,6 +31,16 @@ public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
     }
 }
 
+extension KeyedSnapshot: CustomReflectable {
+    /// The revision, and the values of the keys that are stored properties of the group or of a nested group: `<redacted>` for a secret.
+    public var customMirror: Mirror {
+        func value(_ key: some AnyStorageKey) -> Mirror.Child {
+            (key.entryName.text, key.storageKey.isSecret ? SecretNames.placeholder : snapshot[key.storageKey])
+        }
+        return Mirror(self, children: [("revision", snapshot.revision)] + table.storageKeys.map { value($0) }, displayStyle: .struct)
+    }
+}
+
 extension KeyedStore {
     /// The values of the group at one revision.
     public var snapshot: KeyedSnapshot<Keys> {

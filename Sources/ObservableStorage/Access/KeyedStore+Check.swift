@@ -19,16 +19,31 @@ extension KeyedStore {
     ///   another group; see ``StorageKey/name`` for one inside a dictionary.
     /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``.
     public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) {
-        let snapshot = store.snapshot
-        let failures =
-            table.repeatedNames + table.sharedOverrides(in: snapshot.overrides) + table.storageKeys.compactMap { snapshot.failure(of: $0) }
-            + table.keys.failures(of: snapshot, table.naming, store) + table.unknownNames(in: snapshot, allowing: isAllowed)
-        guard let first = failures.first else { return }
-        throw failures.count == 1 ? first : .several(failures)
+        try table.checkAll(in: store.snapshot, allowing: isAllowed)
     }
 }
 
 extension StoreSnapshot {
+    /// The values of a group, after a check of everything that is stored for it; see ``KeyedStore/check(allowing:)``.
+    ///
+    /// - Parameters:
+    ///   - keys: the type of the group.
+    ///   - prefix: the prefix of every name, followed by a `/`.
+    ///   - isAllowed: whether to accept a name that no stored property of the group has: `{ _ in true }` for a file of several programs.
+    ///   - transform: transforms each key's name.
+    /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``.
+    public func checked<Keys: KeyGroup>(
+        as keys: Keys.Type = Keys.self, prefix: String? = nil, allowing isAllowed: (String) -> Bool = { _ in false },
+        naming transform: (@Sendable (String) -> String)? = nil
+    ) throws(StorageError) -> KeyedSnapshot<Keys> {
+        let snapshot = unreported
+        let (keys, naming) = (Keys(), KeyNaming(prefix: prefix, transform: transform))
+        // Without the rule, which replaces invalid values: they are errors here.
+        let table = KeyTable(keys, naming: naming.inside(keys.prefix), in: cache, snapshot.reports, isChecked: false)
+        try table.checkAll(in: snapshot, allowing: isAllowed)
+        return KeyedSnapshot(snapshot, table)
+    }
+
     /// Why the value of a key cannot be decoded; nil if it can.
     fileprivate func failure(of key: some AnyStorageKey) -> StorageError? {
         do {
@@ -42,8 +57,8 @@ extension StoreSnapshot {
 
 extension KeyGroup {
     /// The errors of the rules of this group and of nested ones.
-    fileprivate func failures(of snapshot: StoreSnapshot, _ naming: KeyNaming, _ store: ObservableStore) -> [StorageError] {
-        let table = KeyTable(self, naming: naming, in: store.cache, store.reports, isChecked: false)
+    fileprivate func failures(of snapshot: StoreSnapshot, _ naming: KeyNaming) -> [StorageError] {
+        let table = KeyTable(self, naming: naming, in: snapshot.cache, snapshot.reports, isChecked: false)
         var failures: [StorageError] = []
         do throws(StorageError) {
             try table.check(snapshot)
@@ -52,7 +67,7 @@ extension KeyGroup {
         }
         return Mirror(reflecting: self).children.reduce(into: failures) { failures, child in
             guard let group = child.value as? any KeyGroup else { return }
-            failures += group.failures(of: snapshot, naming.inside(group.prefix), store)
+            failures += group.failures(of: snapshot, naming.inside(group.prefix))
         }
     }
 }
@@ -103,6 +118,15 @@ extension KeyedStore {
 }
 
 extension KeyTable {
+    /// Throws the errors of everything that is stored for the group.
+    fileprivate func checkAll(in snapshot: StoreSnapshot, allowing isAllowed: (String) -> Bool) throws(StorageError) {
+        let failures =
+            repeatedNames + sharedOverrides(in: snapshot.overrides) + storageKeys.compactMap { snapshot.failure(of: $0) }
+            + keys.failures(of: snapshot, naming) + unknownNames(in: snapshot, allowing: isAllowed)
+        guard let first = failures.first else { return }
+        throw failures.count == 1 ? first : .several(failures)
+    }
+
     /// The names of overrides that several keys have.
     fileprivate func sharedOverrides(in sources: [OverrideSource]) -> [StorageError] {
         sources.flatMap { source in
@@ -137,12 +161,19 @@ extension KeyTable {
         }
     }
 
+    // Of the keys, and of the dictionaries in which they are.
+    private var names: [String] {
+        storageKeys.map(\.entryName).flatMap { name in
+            (0...name.path.count).map { EntryName(own: name.own, path: Array(name.path.prefix($0))).text }
+        }
+    }
+
     private func failures(
         of value: PropertyListValue, _ name: EntryName, in paths: Set<[String]>, allowing isAllowed: (String) -> Bool
     ) -> [StorageError] {
         if paths.contains(name.path) || isAllowed(name.text) { return [] }
         guard paths.contains(where: { $0.starts(with: name.path) }) else {
-            return [.unknownName(key: name.text, group: String(describing: Keys.self))]
+            return [.unknownName(key: name.text, group: String(describing: Keys.self), nearest: name.text.nearest(among: names))]
         }
         guard case .dictionary(let inner) = value else {
             return [.undecodable(key: name.text, expected: "dictionary", found: value.typeName)]

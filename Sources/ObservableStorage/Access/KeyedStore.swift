@@ -72,6 +72,13 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     }
 }
 
+extension KeyedStore: CustomReflectable {
+    /// The store and the names of the keys, without values.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["store": store, "keys": table.storageKeys.map(\.entryName.text)])
+    }
+}
+
 extension KeyedStore {
     /// The handle to one key, with everything that can be done with it; see ``StoredValue``.
     public func stored<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StoredValue<Value> {

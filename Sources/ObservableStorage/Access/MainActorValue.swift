@@ -36,7 +36,7 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
         guard connection.take({ $0?.id }) != id else { return }
         let stored = makeStored()
         let token = MainActorRegistrar.reading {
-            stored.addMainActorListener { [weak registrar] _ in registrar?.notify() }
+            stored.store.observe(stored.key, .mainActorListener { [weak registrar] _ in registrar?.notify() })
         }
         let previous = connection.take { connection in
             defer { connection = (id, stored, token) }

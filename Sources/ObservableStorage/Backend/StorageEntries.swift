@@ -190,3 +190,10 @@ extension PropertyListValue {
         return size > 65_536
     }
 }
+
+extension StorageEntries: CustomReflectable {
+    /// The values without secrets, see ``StorageKey/secret()``, and the revision.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["values": SecretNames.redacted(values), "revision": revision as Any])
+    }
+}

@@ -15,11 +15,13 @@ public struct Change<Value: Sendable>: Sendable {
     public let revision: UInt64
     /// The revision of the storage that has the new value; nil for an edit that is not written yet, and if the storage has no revisions.
     public let storageRevision: StorageRevision?
+    /// Whether the values are a secret, so that they are not printed; see ``StorageKey/secret()``.
+    public let isSecret: Bool
 
     /// Creates a change.
     public init(
         key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64,
-        storageRevision: StorageRevision? = nil
+        storageRevision: StorageRevision? = nil, isSecret: Bool = false
     ) {
         self.key = key
         self.oldValue = oldValue
@@ -28,6 +30,21 @@ public struct Change<Value: Sendable>: Sendable {
         self.origin = origin
         self.revision = revision
         self.storageRevision = storageRevision
+        self.isSecret = isSecret
+    }
+}
+
+extension Change: CustomReflectable {
+    /// The properties as they are printed: `<redacted>` instead of the values of a secret.
+    public var customMirror: Mirror {
+        let (oldValue, newValue): (Any, Any) =
+            isSecret ? (SecretNames.placeholder, SecretNames.placeholder) : (self.oldValue, self.newValue)
+        return Mirror(
+            self,
+            children: [
+                "key": key, "oldValue": oldValue, "newValue": newValue, "kind": kind, "origin": origin, "revision": revision,
+                "storageRevision": storageRevision as Any,
+            ], displayStyle: .struct)
     }
 }
 

@@ -105,7 +105,8 @@ extension ChangePublisher {
     /// - Parameter makeElement: creates the element on delivery, once for all subscribers.
     func post(muting muted: UInt64 = 0, to deliveries: inout Deliveries, _ makeElement: @escaping @Sendable () -> Element) {
         state.withLock { state in
-            let listeners = state.listeners.subscribers
+            let all = state.listeners.subscribers
+            let listeners = muted == ObservationToken.everyListenerID ? all.filter { !$0.isListener } : all
             guard state.hasReaders else {
                 if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
                 return

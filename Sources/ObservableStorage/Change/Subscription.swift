@@ -50,6 +50,8 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     let id: UInt64
     /// Identifies the token with which a writer mutes this subscription; the subscriptions of one listener of several keys share it.
     let tokenID: UInt64
+    /// Whether ``ObservationToken/everyListener`` mutes this subscription.
+    let isListener: Bool
     private let onReceive: @Sendable (Element) -> Void
     // Posts a delivery to a listener that has its own queue.
     private let post: ((@escaping DeliveryQueue.Delivery) -> Void)?
@@ -60,6 +62,7 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     init(_ observer: Observer<Element>) {
         id = UniqueNumber.next()
         tokenID = observer.tokenID ?? id
+        isListener = observer.isListener
         onReceive = observer.onReceive
         post = observer.isOnMainActor ? MainActorQueue().post : observer.queue.map { Self.poster(on: $0) }
         onFinish = observer.onFinish
@@ -134,6 +137,8 @@ struct Observer<Element: Sendable>: Sendable {
     var slot: LatestSlot?
     /// The identifier of the token to which the subscription belongs; nil for a token of its own.
     var tokenID: UInt64?
+    /// Whether it is a listener of the application, which ``ObservationToken/everyListener`` mutes.
+    var isListener = false
     var onReceive: @Sendable (Element) -> Void = { _ in }
     /// Called once after the last delivery, with the subscription's lifetime.
     let onFinish: @Sendable (Subscription) -> Void
@@ -143,6 +148,13 @@ struct Observer<Element: Sendable>: Sendable {
 }
 
 extension Observer {
+    /// The same observer as a listener of the application.
+    var asListener: Observer {
+        var listener = self
+        listener.isListener = true
+        return listener
+    }
+
     /// Calls a closure; the subscription ends after the last delivery, and releases it.
     static func listener(
         on queue: DispatchQueue? = nil, of tokenID: UInt64? = nil, _ onReceive: @escaping @Sendable (Element) -> Void

@@ -219,6 +219,13 @@ extension Entry {
     }
 }
 
+extension Entry: CustomReflectable {
+    /// The name, without values: an entry may be a secret.
+    var customMirror: Mirror {
+        Mirror(self, children: ["name": name])
+    }
+}
+
 // Observation.
 extension Entry {
     // Creating a key path each time costs more than the rest of a read, and checking whether it was created costs a third of one.

@@ -164,8 +164,8 @@ extension EntryName {
             guard let dictionary = inner else { break }
             guard case .dictionary = dictionary else {
                 let outer = EntryName(own: own, path: Array(path[..<depth])).text
-                throw .unencodable(
-                    key: text, reason: "the value of \"\(outer)\" is \(dictionary.briefDescription), not a dictionary; remove it first")
+                let found = SecretNames.contains(own) ? dictionary.typeName : dictionary.briefDescription
+                throw .unencodable(key: text, reason: "the value of \"\(outer)\" is \(found), not a dictionary; remove it first")
             }
             inner = dictionary[step]
         }

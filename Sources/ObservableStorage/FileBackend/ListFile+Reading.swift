@@ -33,6 +33,9 @@ extension ListFile {
         let last = cached.withLock { $0 }
         if let last, !last.isYoung, last.identity == (try identity(at: path)) { return last }
         let content = try settledContent(at: path, last: last)
+        if configuration.mustExist, last == nil, content.identity == nil {
+            throw .unreadable(file: name, reason: "there is no such file; create it, or correct the path")
+        }
         cache(content)
         if configuration.onDeletion == .keepLastValues, content.identity == nil, last?.identity != nil {
             let reason = "it was deleted; its last values are kept in memory, and the next write stores them again"

@@ -22,6 +22,8 @@ extension PropertyListFile {
         public var onCorruption: CorruptionPolicy = .refuse
         /// What to do if the file is deleted after it was read: remove every entry by default.
         public var onDeletion: DeletionPolicy = .removeAll
+        /// Whether the file must exist when it is opened: otherwise a missing one, by default, is an empty store.
+        public var mustExist = false
         /// The format of a new file: nil, by default, for JSON if its name ends in `.json`, and else binary. An existing file keeps its own,
         /// whatever its name.
         public var format: PropertyListFormat?

@@ -58,8 +58,10 @@ public final class PropertyListFile: BlockingStorageBackend {
     }
 
     /// Creates a backend for the file of a suite, in the folder of settings.
-    package convenience init(suiteName: String, configuration: Configuration = Configuration()) {
-        let path = Result { () throws(StorageError) in try AbsolutePath(SettingsFolder.path(ofSuite: suiteName)) }
+    package convenience init(
+        suiteName: String, kind: SuiteKind = .configuration, configuration: Configuration = Configuration()
+    ) {
+        let path = Result { () throws(StorageError) in try AbsolutePath(SettingsFolder.path(ofSuite: suiteName, kind: kind)) }
         self.init(path, named: suiteName + ".plist", configuration: configuration, calls: .live)
     }
 

@@ -51,6 +51,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var persistsDefault: DefaultPersistence
         /// The description of the key, for people.
         var summary: String?
+        /// Whether the value is omitted from texts; see ``StorageKey/secret()``.
+        var isSecret = false
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.
         var codecNumber = UniqueNumber.next()
@@ -65,6 +67,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         /// The key whose value this one has while it has none of its own; at most one.
         var fallback: [StorageKey<Value>] = []
         let lazyDefault: Once<Value>
+        /// Returns the default of each read; nil for a default that is created once.
+        var dynamicDefault: (@Sendable () -> Value)?
         let isNil: @Sendable (Value) -> Bool
 
         /// The stored form of nil, which hides the fallback's value; nil for a key that removes its entry instead.
@@ -76,11 +80,14 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
 
     let traits: Traits
     private let isPlain = SeqLock.canHold(Value.self)
+    /// Whether the default is evaluated by each read, so that only stored values are cached.
+    let hasDynamicDefault: Bool
     /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
 
     init(_ traits: Traits) {
         self.traits = traits
+        hasDynamicDefault = traits.dynamicDefault != nil
         let isAny = Value.self == PropertyListValue?.self || Value.self == PropertyListValue.self
         type = isAny ? nil : ObjectIdentifier(Value.self)
         let name = traits.entryName
@@ -89,6 +96,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
             storesDefault: !traits.persistsDefault.isEmpty || traits.fallback.first?.definition.storesDefault == true,
             editsSeveral: traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty,
             hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)
+        if traits.isSecret { SecretNames.insert(name.all) }
     }
 
     /// Whether writing changes one value inside a dictionary, and nothing else.

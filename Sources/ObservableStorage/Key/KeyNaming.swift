@@ -56,6 +56,8 @@ extension AnyStorageKey {
     var number: UInt64 { storageKey.definition.id }
     /// The names of the key's entries.
     var entryName: EntryName { storageKey.definition.entryName }
+    /// Whether the value is a secret.
+    package var isSecret: Bool { storageKey.isSecret }
 
     /// The key with its name in a store.
     func named(by naming: KeyNaming) -> any AnyStorageKey {

@@ -24,7 +24,7 @@ extension StorageKey {
                 throw CodingFailure("\(stored.briefDescription) denotes nil in a scene")
             }
         } catch {
-            throw StorageError.unencodable(key: name, because: error)
+            throw StorageError.unencodable(key: name, because: error, isSecret: isSecret)
         }
         return try storable(stored)
     }
@@ -42,10 +42,14 @@ extension StorageKey {
                 if let value = try migrated(stored) { return value }
             } catch {
                 // The value is of an earlier type, so the error of decoding it as the present one does not explain anything.
-                throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
+                throw undecodable(stored, because: error)
             }
-            throw StorageError.undecodable(key: name, as: Value.self, stored: stored, because: failure)
+            throw undecodable(stored, because: failure)
         }
+    }
+
+    private func undecodable(_ stored: PropertyListValue, because error: any Error) -> StorageError {
+        StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error, isSecret: isSecret)
     }
 
     /// Whether a value of the key's own entry is stored in its present type; see ``decoded(_:in:at:)``.
@@ -156,7 +160,7 @@ extension StorageKey {
 extension KeyDefinition.Traits {
     /// Whether encoding and decoding run no user code.
     var runsNoUserCode: Bool {
-        codec.isNative && validate == nil && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
+        codec.isNative && validate == nil && dynamicDefault == nil && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
     }
 }
 

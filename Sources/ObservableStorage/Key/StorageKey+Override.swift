@@ -27,7 +27,7 @@ extension StorageKey {
                 return try value(ofText: text)
             } catch .undecodable(let place, let expected, let found, _) {
                 let element = place == self.name ? "" : "\(place): "
-                let reason = override.isFileContent ? "the file has something else" : "found \(found)"
+                let reason = override.isFileContent ? "the file has something else" : isSecret ? "it has something else" : "found \(found)"
                 throw .invalidOverride(name: name, key: key, reason: "\(element)expected \(expected), \(reason)")
             }
         }

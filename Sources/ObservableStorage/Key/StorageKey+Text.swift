@@ -25,7 +25,9 @@ extension StorageKey {
             return try validatedText(value, .string(text))
         }
         throw failure
-            ?? .undecodable(key: name, expected: TextForm.expectation(of: Value.self, isText: true), found: "the text \"\(text)\"")
+            ?? .undecodable(
+                key: name, expected: TextForm.expectation(of: Value.self, isText: true), found: isSecret ? "a text" : "the text \"\(text)\""
+            )
     }
 
     // Also the type's own stored form if the key has another codec: `a,b` is not the JSON that the key stores.
@@ -50,7 +52,7 @@ extension StorageKey {
     }
 
     private func undecodable(_ stored: PropertyListValue, because error: any Error) -> StorageError {
-        let failure = StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error)
+        let failure = StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error, isSecret: isSecret)
         // An error inside the value names what is expected there.
         guard case .undecodable(name, _, let found, let underlying) = failure else { return failure }
         return .undecodable(

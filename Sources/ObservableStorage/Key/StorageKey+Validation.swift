@@ -22,22 +22,28 @@ extension StorageKey {
     /// The same key with a rule for its values, and the reason that errors have; see ``validated(_:)``.
     public func validated(_ reason: String, _ isValid: @escaping @Sendable (Value) -> Bool) -> StorageKey {
         validated { value in
-            if !isValid(value) { throw CodingFailure(reason) }
+            if !isValid(value) { throw CodingFailure(reason, withoutValue: reason) }
         }
     }
 
     /// The same key whose values must be in a range: `StorageKey("port", default: 8080).validated(in: 1...65_535)`; see ``validated(_:)``.
     public func validated<Range: RangeExpression & Sendable>(in range: Range) -> StorageKey where Range.Bound == Value {
         validated { value in
-            if !range.contains(value) { throw CodingFailure("\(value) is not in \(range.text)") }
+            if !range.contains(value) { throw CodingFailure(value, isNotIn: range) }
         }
     }
 
     /// The same key whose values must be nil or in a range; see ``validated(_:)``.
     public func validated<Range: RangeExpression & Sendable>(in range: Range) -> StorageKey where Value == Range.Bound? {
         validated { value in
-            if let value, !range.contains(value) { throw CodingFailure("\(value) is not in \(range.text)") }
+            if let value, !range.contains(value) { throw CodingFailure(value, isNotIn: range) }
         }
+    }
+}
+
+extension CodingFailure {
+    fileprivate init<Range: RangeExpression>(_ value: Range.Bound, isNotIn range: Range) {
+        self.init("\(value) is not in \(range.text)", withoutValue: "it is not in \(range.text)")
     }
 }
 

@@ -20,8 +20,13 @@ public struct StorageKey<Value: Sendable>: Sendable {
     /// name of an entry. In a path, `.` and `\` in a name are written as `\.` and `\\`.
     public var name: String { definition.entryName.text }
     var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
-    /// The value if none is stored or registered; created once, when it is first needed.
-    public var defaultValue: Value { definition.traits.lazyDefault.value }
+    /// The value if none is stored or registered; created once, when it is first needed, unless it is dynamic.
+    public var defaultValue: Value {
+        guard definition.hasDynamicDefault, let makeDefault = definition.traits.dynamicDefault else {
+            return definition.traits.lazyDefault.value
+        }
+        return makeDefault()
+    }
 
     private init(
         _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
@@ -99,6 +104,29 @@ extension StorageKey {
     /// Creates a key whose value is stored with a codec, and nil if no value is stored; setting nil removes the entry.
     public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>) where Value == Wrapped? {
         self.init(name, codec.optional(), makeDefault: { nil })
+    }
+}
+
+// Defaults that change.
+extension StorageKey {
+    /// Creates a key whose default is evaluated by each read, such as the name of the machine, or a value of another key.
+    ///
+    /// ```swift
+    /// let name = StorageKey("name", dynamicDefault: { ProcessInfo.processInfo.hostName })
+    /// ```
+    ///
+    /// Observers are not told when the default changes. It is not cached: such a key is read more slowly while no value is stored.
+    ///
+    /// - Parameters:
+    ///   - name: the entry's name.
+    ///   - makeDefault: returns the value while none is stored, on any thread.
+    public init(_ name: String, dynamicDefault makeDefault: @escaping @Sendable () -> Value) where Value: Storable {
+        self.init(name, codec: .native, dynamicDefault: makeDefault)
+    }
+
+    /// Creates a key whose value is stored with a codec, and whose default is evaluated by each read; see ``init(_:dynamicDefault:)``.
+    public init(_ name: String, codec: StorageCodec<Value>, dynamicDefault makeDefault: @escaping @Sendable () -> Value) {
+        self = StorageKey(name, codec, makeDefault: makeDefault).with { $0.dynamicDefault = makeDefault }
     }
 }
 

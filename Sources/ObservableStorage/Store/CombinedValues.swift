@@ -89,7 +89,7 @@ extension ObservableStore {
     }
 
     /// Calls a closure with a snapshot after each change of some keys, one at a time.
-    private nonisolated func addListener(
+    nonisolated func addListener(
         for keys: [any AnyStorageKey], initial: Bool, on queue: DispatchQueue?, _ listener: @escaping @Sendable (StoreSnapshot) -> Void
     ) -> ObservationToken {
         let changed = ChangePublisher<Void>()
@@ -117,7 +117,7 @@ extension ObservableStore {
     private nonisolated func observe(
         _ key: some AnyStorageKey, for tokenID: UInt64, _ onChange: @escaping @Sendable () -> Void
     ) -> ObservationToken {
-        observe(key.storageKey, .listener(of: tokenID) { _ in onChange() })
+        observe(key.storageKey, .listener(of: tokenID) { _ in onChange() }.asListener)
     }
 }
 

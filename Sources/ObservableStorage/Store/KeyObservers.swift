@@ -39,7 +39,7 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
             guard hasSlot, case .undecodable = change.kind else { return change }
             return Change(
                 key: change.key, oldValue: change.oldValue, newValue: change.newValue, kind: .set, origin: change.origin,
-                revision: change.revision, storageRevision: change.storageRevision)
+                revision: change.revision, storageRevision: change.storageRevision, isSecret: change.isSecret)
         }
         return publisher.add(initial: [makeInitial], observer, to: &deliveries, onCancel: onCancel)
     }
@@ -84,10 +84,11 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
 }
 
 extension EntryChange {
-    /// The change with the key's type.
-    func typed<Value>(for key: StorageKey<Value>) -> Change<Value> {
+    /// The change of an entry whose key is not known.
+    var untyped: Change<PropertyListValue?> {
+        let key = StorageKey<PropertyListValue?>(key)
         let decode = { (stored: PropertyListValue) throws(StorageError) in try key.decoded(stored) }
-        return typed(for: key, decodingOld: decode, decodingNew: decode).change
+        return typed(for: SecretNames.contains(key.name) ? key.secret() : key, decodingOld: decode, decodingNew: decode).change
     }
 
     /// The change with the key's type; the reason if its new value cannot be decoded, and the earlier valid value that is used instead, if
@@ -104,7 +105,7 @@ extension EntryChange {
         let kind = isRemoval ? ChangeKind.removed : after.failure.map(ChangeKind.undecodable) ?? .set
         let change = Change(
             key: self.key, oldValue: before.value, newValue: value, kind: kind, origin: origin, revision: revision,
-            storageRevision: storageRevision)
+            storageRevision: storageRevision, isSecret: key.isSecret)
         let good = before.failure == nil ? (new.stored == nil ? old.fallback : old.stored) : before.good
         return (change, after.failure, after.failure == nil ? nil : good)
     }

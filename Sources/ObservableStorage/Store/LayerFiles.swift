@@ -77,12 +77,17 @@ final class LayerFiles: Sendable {
             })
     }
 
-    private func apply(to cache: EntryCache) {
-        cache.deliver(
-            cache.changeLayers { layers in
-                layers.mandatory = Self.merged(mandatory)
-                layers.defaults = Self.merged(defaults)
-            })
+    /// Sets the layers of a cache to the values that were read.
+    func apply(to cache: EntryCache) {
+        cache.deliver(changes(in: cache))
+    }
+
+    /// Sets the layers of a cache to the values that were read, and returns the deliveries of the changes.
+    func changes(in cache: EntryCache) -> Deliveries {
+        cache.changeLayers { layers in
+            layers.mandatory = Self.merged(mandatory)
+            layers.defaults = Self.merged(defaults)
+        }
     }
 
     func stopWatching() {

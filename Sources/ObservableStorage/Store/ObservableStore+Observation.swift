@@ -64,7 +64,7 @@ extension ObservableStore {
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
-        let token = cache.observeAll(.stream(continuation) { $0.typed(for: StorageKey($0.key)) }).token
+        let token = cache.observeAll(.stream(continuation) { $0.untyped }).token
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }
@@ -86,6 +86,6 @@ extension ObservableStore {
     ) -> ObservationToken {
         // On a concurrent queue, the changes are still delivered one after the other.
         let serial = queue.map { DispatchQueue(label: "ObservableStore listener", target: $0) }
-        return observe(key, initial: initial, .listener(on: serial, listener))
+        return observe(key, initial: initial, .listener(on: serial, listener).asListener)
     }
 }

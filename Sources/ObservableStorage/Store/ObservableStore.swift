@@ -77,7 +77,7 @@ public actor ObservableStore {
         return ObservableStore(backend: backend, entries: entries, layers: layers, overrides: overrides)
     }
 
-    private static func load(_ backend: any BlockingStorageBackend) throws(StorageError) -> StorageEntries {
+    static func load(_ backend: any BlockingStorageBackend) throws(StorageError) -> StorageEntries {
         do {
             return try backend.load()
         } catch {
@@ -110,10 +110,7 @@ public actor ObservableStore {
         let storage = SerializedBackend(backend, activity: activity)
         self.backend = backend
         cache = storage.makeCache(of: entries)
-        if !overrides.isEmpty {
-            let opened = overrides.map { $0.readingFiles() }
-            cache.update { $0.layers.overrides = opened }
-        }
+        cache.open(overrides)
         availabilityState = AvailabilityState(availability)
         synchronizer = Synchronizer(cache, with: storage, entries: entries, reports, availabilityState)
         layerFiles = layers
@@ -178,9 +175,16 @@ public actor ObservableStore {
     nonisolated var journaling: (any JournalingBackend)? { synchronizer.storage.journaling }
 }
 
+extension ObservableStore: CustomReflectable {
+    /// The storage and the revision, without values.
+    public nonisolated var customMirror: Mirror {
+        Mirror(self, children: ["name": name, "revision": revision], ancestorRepresentation: .suppressed)
+    }
+}
+
 extension ObservableStore {
     /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
-    /// of `UserDefaults(suiteName:)` there, and in Application Support on Apple's systems. `prefs NAME` uses the same file. On tvOS it is in
+    /// of `UserDefaults(suiteName:)` there except in a service, and in Application Support on Apple's systems. `prefs NAME` uses the same file. On tvOS it is in
     /// Caches, as applications have no other folder there, where the system may remove it: ``durability`` is ``EditDurability/purgeable``.
     ///
     /// On Linux, administrators can provide defaults in `NAME.plist` and mandatory values in `NAME.mandatory.plist`, in the folders of
@@ -203,6 +207,25 @@ extension ObservableStore {
         self.init(
             backend: PropertyListFile(suiteName: suiteName, configuration: configuration),
             layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory), overrides: overrides)
+    }
+
+    /// Opens the store of a suite in the standard folder for its kind; see ``init(suiteName:configuration:overrides:)``. For state, administrators
+    /// provide no values. `prefs --state NAME` uses the same file.
+    ///
+    /// ```swift
+    /// let recent = ObservableStore(suiteName: "org.example.editor", kind: .state)
+    /// ```
+    public init(
+        suiteName: String, kind: SuiteKind, configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(),
+        overrides: [OverrideSource] = []
+    ) {
+        switch kind {
+        case .configuration: self.init(suiteName: suiteName, configuration: configuration, overrides: overrides)
+        case .state:
+            self.init(
+                backend: PropertyListFile(suiteName: suiteName, kind: .state, configuration: configuration), layersIfReadable: nil,
+                overrides: overrides)
+        }
     }
 }
 

@@ -32,3 +32,12 @@ extension OverrideSource {
         }
     }
 }
+
+extension EntryCache {
+    /// Hides stored values by overrides. Called before anything is read.
+    func open(_ overrides: [OverrideSource]) {
+        if overrides.isEmpty { return }
+        let opened = overrides.map { $0.readingFiles() }
+        update { $0.layers.overrides = opened }
+    }
+}

@@ -30,7 +30,7 @@ extension ObservableStore {
     ) async throws(StorageError) -> AsyncStream<Change<PropertyListValue?>>? {
         let (live, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
         let past = try await synchronizer.past(since: revision) { [cache] find in
-            let observer = Observer<EntryChange>.stream(continuation) { $0.typed(for: StorageKey($0.key)) }
+            let observer = Observer<EntryChange>.stream(continuation) { $0.untyped }
             let (token, edits) = cache.observeAll(observer, finding: find)
             continuation.onTermination = { _ in token.cancel() }
             return edits
@@ -136,7 +136,8 @@ private struct PastEdits: Sendable {
                 let registered = layers.fallback(of: EntryName(own: name))
                 return Change(
                     key: name, oldValue: edit.oldValue ?? registered, newValue: edit.newValue ?? registered,
-                    kind: edit.newValue == nil ? .removed : .set, origin: step.origin, revision: revision, storageRevision: step.revision)
+                    kind: edit.newValue == nil ? .removed : .set, origin: step.origin, revision: revision,
+                    storageRevision: step.revision, isSecret: SecretNames.contains(name))
             }
         }
     }

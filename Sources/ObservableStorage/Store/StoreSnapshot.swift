@@ -6,8 +6,8 @@ public import PropertyListCoding
 public struct StoreSnapshot: Sendable {
     private let stored: EntryValues
     private let layers: ValueLayers
-    private let cache: EntryCache
-    private let reports: FailureReports
+    let cache: EntryCache
+    private(set) var reports: FailureReports
     /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
     private(set) var groupFailure: StorageError?
 
@@ -35,6 +35,13 @@ public struct StoreSnapshot: Sendable {
     /// The snapshot of what is stored, which overrides do not hide.
     var withoutOverrides: StoreSnapshot {
         StoreSnapshot(stored, layers.withoutOverrides, of: cache, reports)
+    }
+
+    /// The same snapshot, whose values that cannot be decoded are reported to nobody: the caller has their errors.
+    var unreported: StoreSnapshot {
+        var snapshot = self
+        snapshot.reports = FailureReports(log: { _ in }, afterGrace: { $0() })
+        return snapshot
     }
 
     /// The snapshot that replaces one whose values are not valid together.
@@ -84,6 +91,13 @@ public struct StoreSnapshot: Sendable {
             }
         }
         return (value, failure)
+    }
+}
+
+extension StoreSnapshot: CustomReflectable {
+    /// The revision and the entries, without secrets; see ``StorageKey/secret()``.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["revision": revision, "entries": SecretNames.redacted(entries)], displayStyle: .struct)
     }
 }
 

@@ -213,3 +213,10 @@ final class TransactionContext: Sendable {
         return false
     }
 }
+
+extension StoreTransaction: CustomReflectable {
+    /// The names of the edited entries, without values.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["editedKeys": contents.edits.keys.sorted()])
+    }
+}

@@ -48,21 +48,24 @@ extension Synchronizer {
         }
         guard changes.revision.isNewer(than: revision) else { return true }
         guard changes.apply(to: revision) else { return false }
-        adopt(StorageEntries(base, with: changes.values, revision: changes.revision))
+        cache.deliver(adopt(StorageEntries(base, with: changes.values, revision: changes.revision)))
         return true
     }
 
-    /// Replaces the known entries of the storage by newer ones, and notifies observers of the differences.
-    private func adopt(_ latest: StorageEntries) {
+    /// Replaces the known entries of the storage by newer ones, and returns the deliveries of the differences.
+    private func adopt(_ latest: StorageEntries) -> Deliveries {
         let external = latest.changes(since: base)
         base = latest
-        change { state in
+        let (deliveries, needsFlush) = cache.change { state in
             // Under the lock: who sees that the storage is opened sees the entries. Before observers are notified: they may read keys,
             // which may migrate entries.
             availability.markOpened()
             state.storageRevision = latest.revision
             return external.isEmpty ? [] : merge(external, into: &state)
         }
+        if needsFlush { scheduleFlush() }
+        if !deliveries.isEmpty { lastDeliveries = deliveries }
+        return deliveries
     }
 
     /// Merges differences, of which some may be those of the transaction that is just being stored.
@@ -100,14 +103,27 @@ extension Synchronizer {
 
     /// Reads the storage, and notifies observers of changes by others.
     func read() async throws(StorageError) {
+        cache.deliver(try await readChanges())
+    }
+
+    /// Reads the storage, and returns the deliveries of changes by others, and those of earlier ones.
+    func readAllChanges() async throws(StorageError) -> [Deliveries] {
+        let earlier = lastDeliveries
+        let latest = try await readChanges()
+        return [earlier, latest].compactMap { $0 }
+    }
+
+    /// Reads the storage, and returns the deliveries of changes by others.
+    func readChanges() async throws(StorageError) -> Deliveries {
         let latest = try await load()
         // Differences that were reported while the storage was read may be newer.
-        adopt(latest.isOlder(than: base) ? base : latest)
+        let deliveries = adopt(latest.isOlder(than: base) ? base : latest)
         scheduleCheckpoint(isOwn: false)
         let needsReplay = storage.journaling?.needsReplay == true && !isSuspended
         if let delay = schedule.didRead(needsReplay: needsReplay) { readAgain(after: delay) }
         // If edits are pending, writing them determines whether the storage is available.
         if !cache.update({ $0.entries.hasPending }) { recordAvailable() }
+        return deliveries
     }
 }
 

@@ -18,6 +18,8 @@ actor Synchronizer {
     var schedule: SynchronizationSchedule
     /// An error of an edit that the backend rejected, until a flush throws it.
     var rejection: StorageError?
+    /// The deliveries of the last changes by others, which may still be running.
+    var lastDeliveries: Deliveries?
     // The number of calls of `close` that have not returned.
     private var closings = 0
 

@@ -8,6 +8,8 @@ struct CodingFailure: Error, Sendable, Hashable {
     let expected: String?
     /// What was found instead, or why the value cannot be encoded.
     let reason: String
+    /// The same reason for the key of a secret; nil if it cannot be told without the value.
+    var reasonWithoutValue: String?
     /// The error of user code; nil if it has thrown none.
     var underlying: UnderlyingError?
 
@@ -47,12 +49,23 @@ extension CodingFailure {
             self.init(expected: TextForm.expectation(of: type), reason: reason, underlying: underlying)
         }
     }
+
+    /// The failure for an error thrown by decoding, without the value: neither its text, nor the names in it, nor the error of user code.
+    init(_ error: any Error, decodingSecret stored: PropertyListValue, as type: Any.Type) {
+        self.init(type, found: "\(stored.typeName) \(SecretNames.placeholder)\(Self.refusal(error))")
+    }
+
+    // The type of an error does not have the value.
+    private static func refusal(_ error: any Error) -> String {
+        guard let failure = error as? CodingFailure else { return ", which was refused: \(type(of: error))" }
+        return failure.reasonWithoutValue.map { ", which was refused: \($0)" } ?? ""
+    }
 }
 
 // Encoding.
 extension CodingFailure {
-    init(_ reason: String) {
-        self.init(expected: nil, reason: reason)
+    init(_ reason: String, withoutValue: String? = nil) {
+        self.init(expected: nil, reason: reason, reasonWithoutValue: withoutValue)
     }
 
     /// The failure for an error thrown by encoding.
@@ -62,6 +75,11 @@ extension CodingFailure {
         } else {
             self.init(expected: nil, reason: "\(error)", underlying: UnderlyingError(error))
         }
+    }
+
+    /// The failure for an error thrown by encoding, without the value.
+    init(encodingSecret error: any Error) {
+        self.init("the value \(SecretNames.placeholder)\(Self.refusal(error))")
     }
 }
 
@@ -75,16 +93,17 @@ extension CodingFailure: CustomStringConvertible {
 extension StorageError {
     /// The error that decoding threw, as an error about a key: the path inside the value is added to the key's name.
     static func undecodable(
-        key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error
+        key: String, as type: Any.Type, stored: PropertyListValue, because error: any Error, isSecret: Bool = false
     ) -> StorageError {
-        let failure = CodingFailure(error, decoding: stored, as: type)
+        let failure =
+            isSecret ? CodingFailure(error, decodingSecret: stored, as: type) : CodingFailure(error, decoding: stored, as: type)
         return .undecodable(
             key: "\(key)\(failure.path)", expected: failure.expected ?? "\(type)", found: failure.reason, underlying: failure.underlying)
     }
 
     /// The error that encoding threw, as an error about a key: the path inside the value is added to the key's name.
-    static func unencodable(key: String, because error: any Error) -> StorageError {
-        let failure = CodingFailure(encoding: error)
+    static func unencodable(key: String, because error: any Error, isSecret: Bool = false) -> StorageError {
+        let failure = isSecret ? CodingFailure(encodingSecret: error) : CodingFailure(encoding: error)
         return .unencodable(key: "\(key)\(failure.path)", reason: failure.reason, underlying: failure.underlying)
     }
 }

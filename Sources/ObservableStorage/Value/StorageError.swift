@@ -54,8 +54,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case repeatedName(key: String, group: String)
     /// The values of a group are not valid together, by its own rule.
     case invalidGroup(group: String, reason: String)
-    /// A name is stored that no key of a group has.
-    case unknownName(key: String, group: String)
+    /// A name is stored that no key of a group has; the nearest is that of a key of which it may be a misspelling.
+    case unknownName(key: String, group: String, nearest: String? = nil)
     /// A value is stored under an earlier name of a key, possibly by an earlier version of the program, although its present name has one.
     case superseded(key: String, earlierName: String)
     /// An argument or a variable of the environment is not a value of its key, or belongs to two keys.
@@ -174,8 +174,11 @@ extension StorageError: CustomStringConvertible {
             "key \"\(key)\": two keys of \(group) have this name; give one of them another name or its group a prefix"
         case .invalidGroup(let group, let reason):
             "the values of \(group) are not valid together: \(reason); the last valid ones are used, and what is stored was left as it is"
-        case .unknownName(let key, let group):
-            "key \"\(key)\": stored, but no key of \(group) has this name; correct the name, or remove it"
+        case .unknownName(let key, let group, let nearest):
+            """
+            key "\(key)": stored, but no key of \(group) has this name\(nearest.map { ", but one has \"\($0)\"" } ?? ""); correct the name, or \
+            remove it
+            """
         case .superseded(let key, let earlierName):
             """
             key "\(key)": its earlier name "\(earlierName)" has another value, which an earlier version of the program may have stored since; \

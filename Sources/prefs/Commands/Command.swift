@@ -1,4 +1,5 @@
 import EtcdStorage
+import ObservableStorage
 
 /// One of the tool's commands.
 struct Command: Sendable {
@@ -38,15 +39,20 @@ struct Command: Sendable {
     /// Whether `--etcd` may replace an operand.
     var takesEtcd: Bool { etcdOperand != nil }
 
-    /// The options with those of etcd, if the command takes them.
+    /// The option with which the domains among the operands are those of state.
+    static let stateOption = "--state"
+
+    /// The options with that of state and those of etcd, if the command takes them.
     var allOptions: [String] {
-        takesEtcd ? options + EtcdConfiguration.options : options
+        options + (takesFiles ? [Self.stateOption] : []) + (takesEtcd ? EtcdConfiguration.options : [])
     }
+
+    private var takesFiles: Bool { operands.contains("FILE") }
 
     /// Interprets the arguments after the command's name, and runs the command to completion.
     func run(_ arguments: [String], _ output: Output) throws {
         do {
-            var arguments = try Arguments(parsing: arguments, options: options + EtcdConfiguration.options)
+            var arguments = try Arguments(parsing: arguments, options: allOptions + (takesEtcd ? [] : EtcdConfiguration.options))
             if arguments.has("help") { return try output.write(line: explanation) }
             if let etcdOperand {
                 arguments.insertEtcdOperand(at: etcdOperand)
@@ -54,6 +60,7 @@ struct Command: Sendable {
                 throw CommandError.usage("\(name) works on files only, and takes no --\(option)")
             }
             try check(arguments.operands)
+            try locateState(&arguments)
             try body(arguments, output)
         } catch CommandError.usage(let reason, nil) {
             throw CommandError.usage(reason, synopsis: usage)
@@ -68,6 +75,18 @@ struct Command: Sendable {
         // `KEY VALUE KEY VALUE ...` repeats the pair, `KEY ...` the word.
         let period = words[..<end].suffix(2) == ["KEY", "VALUE"] ? 2 : 1
         return words[end - period + (index - end) % period]
+    }
+
+    /// Replaces the domains among the operands by the paths of their files of state, if that option is given.
+    func locateState(_ arguments: inout Arguments) throws {
+        guard takesFiles, arguments.has("state") else { return }
+        for (index, operand) in arguments.operands.enumerated() where placeholder(at: index) == "FILE" {
+            if PropertyListFile.isPath(operand) { continue }
+            let file = PropertyListFile(suiteName: operand, kind: .state)
+            // The folder of state is not known, which is the error of reading the file.
+            if file.url == nil { _ = try file.load() }
+            arguments.operands[index] = file.name
+        }
     }
 
     private func check(_ operands: [String]) throws(CommandError) {

@@ -77,8 +77,15 @@ extension Command {
             return choices(option.split(separator: " ").last ?? "")
         }
         if isOption, !endsOptions { return command.allOptions.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
-        let parsed = command.parsed(arguments)
-        return candidates(command.placeholder(at: parsed.operands.count), parsed)
+        var parsed = command.parsed(arguments)
+        do {
+            let kind = command.placeholder(at: parsed.operands.count)
+            try command.locateState(&parsed)
+            return try candidates(kind, parsed)
+        } catch {
+            // A storage that cannot be read has no keys to complete.
+            return []
+        }
     }
 
     /// The arguments that can be recognized, with the value of `--etcd` as FILE.
@@ -92,6 +99,8 @@ extension Command {
             }
             if allOptions.contains(where: { $0.hasPrefix(argument + " ") }) {
                 parsed.options[String(argument.dropFirst(2))] = rest.popFirst()
+            } else if argument == Self.stateOption {
+                parsed.options["state"] = ""
             } else if !argument.hasPrefix("-") {
                 parsed.operands.append(argument)
             }
@@ -104,17 +113,12 @@ extension Command {
         placeholder.contains("|") ? placeholder.split(separator: "|").map { String($0) } : []
     }
 
-    private static func candidates(_ kind: String, _ arguments: Arguments) -> [String] {
-        do {
-            switch kind {
-            case "FILE": return try PropertyListFile.domains()
-            case "KEY": return try keys(of: EntryStorage(arguments, requestTimeout: .seconds(1)))
-            case "COMMAND": return Prefs.commands.map { $0.name }
-            default: return choices(kind)
-            }
-        } catch {
-            // A storage that cannot be read has no keys to complete.
-            return []
+    private static func candidates(_ kind: String, _ arguments: Arguments) throws -> [String] {
+        switch kind {
+        case "FILE": try PropertyListFile.domains(arguments.has("state") ? .state : .configuration)
+        case "KEY": try keys(of: EntryStorage(arguments, requestTimeout: .seconds(1)))
+        case "COMMAND": Prefs.commands.map { $0.name }
+        default: choices(kind)
         }
     }
 

@@ -17,7 +17,8 @@ extension Command {
         (
             "Files",
             """
-            FILE is a path when it has a / or ends in .plist or .json; anything else names a domain, as ObservableStore(suiteName:) does.
+            FILE is a path when it has a / or ends in .plist or .json; anything else names a domain, as ObservableStore(suiteName:) does. With \
+            --state, it names a domain of state, as ObservableStore(suiteName:kind:) does: in $XDG_STATE_HOME, by default ~/.local/state.
             """
         ),
         (

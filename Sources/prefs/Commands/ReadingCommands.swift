@@ -97,7 +97,10 @@ extension Command {
         try output.write(Array(lines.map(\.text).joined().utf8))
     }
 
-    static let domains = Command("domains", summary: "Print the names of all domains that have a file, sorted.") { _, output in
-        for domain in try PropertyListFile.domains() { try output.write(line: domain) }
+    static let domains = Command(
+        "domains", options: [stateOption], summary: "Print the names of all domains that have a file, sorted."
+    ) { arguments, output in
+        let kind = arguments.has("state") ? SuiteKind.state : .configuration
+        for domain in try PropertyListFile.domains(kind) { try output.write(line: domain) }
     }
 }

@@ -5,12 +5,26 @@
     @testable import ObservableStorage
 
     @Suite("The configuration folder", .timeLimit(.minutes(10))) struct SettingsFolderTests {
-        private func file(_ environment: [String: [UInt8]]) throws -> String {
-            try SettingsFolder.path(ofSuite: "org.example") { environment[$0].map { Data($0) } }
+        private func file(_ environment: [String: [UInt8]], _ kind: SuiteKind = .configuration) throws -> String {
+            try SettingsFolder.path(ofSuite: "org.example", kind: kind) { environment[$0].map { Data($0) } }
         }
 
-        private func file(_ environment: [String: String]) throws -> String {
-            try file(environment.mapValues { Array($0.utf8) })
+        private func file(_ environment: [String: String], _ kind: SuiteKind = .configuration) throws -> String {
+            try file(environment.mapValues { Array($0.utf8) }, kind)
+        }
+
+        @Test("State is in a service's state folder, or else in XDG_STATE_HOME if absolute, or else in HOME")
+        func state() throws {
+            let user = ["HOME": "/home/me", "XDG_CONFIG_HOME": "/config", "CONFIGURATION_DIRECTORY": "/etc/me"]
+            func file(_ others: [String: String]) throws -> String { try self.file(user.merging(others) { $1 }, .state) }
+            #expect(try file([:]) == "/home/me/.local/state/org.example.plist")
+            #expect(try file(["XDG_STATE_HOME": "/state"]) == "/state/org.example.plist")
+            #expect(try file(["XDG_STATE_HOME": "state"]) == "/home/me/.local/state/org.example.plist")
+            #expect(try file(["XDG_STATE_HOME": "/state", "STATE_DIRECTORY": "/var/lib/me"]) == "/var/lib/me/org.example.plist")
+            let reason = "the folder of settings is not known: XDG_STATE_HOME is not UTF-8"
+            #expect(throws: StorageError.unreadable(file: "org.example.plist", reason: reason)) {
+                try self.file(["XDG_STATE_HOME": [0x2F, 0xFF]], .state)
+            }
         }
 
         @Test("It is XDG_CONFIG_HOME if absolute, or else in HOME, which can be relative")

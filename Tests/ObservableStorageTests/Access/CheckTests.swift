@@ -71,16 +71,36 @@ struct CheckTests {
         let names = found.map { error in
             switch error {
             case .undecodable(let key, _, _, _): key
-            case .unknownName(let key, "AppKeys"): "unknown \(key)"
+            case .unknownName(let key, "AppKeys", let nearest): "unknown \(key), \(nearest ?? "")"
             case .invalidGroup(let group, _): group
             default: "\(error)"
             }
         }
         #expect(
             names == [
-                "port", ".server.log.level", "WindowKeys", "unknown prot", "unknown .server.hots", "unknown window/size",
+                "port", ".server.log.level", "WindowKeys", "unknown prot, port", "unknown .server.hots, .server.host",
+                "unknown window/size, ",
             ])
         #expect("\(StorageError.several(found))".split(separator: "\n").count == 6)
+    }
+
+    @Test(
+        "An unknown name is told with the nearest key",
+        arguments: [
+            ("loglevel", "logLevel"), ("log-level", "logLevel"), ("LOG_LEVEL", "logLevel"), ("logLevl", "logLevel"),
+            ("lgoLevel", "logLevel"), ("hots", "host"), ("Host", "host"), ("hosts", "host"), ("Servre", "server"), ("timeout", nil),
+            ("a", nil), ("", nil),
+        ])
+    func nearest(name: String, nearest: String?) throws {
+        struct LogKeys: KeyGroup {
+            let logLevel = StorageKey("logLevel", default: 1)
+            let host = StorageKey("host", default: "")
+            let port = StorageKey("server", "port", default: 1)
+        }
+        let settings = KeyedStore<LogKeys>(try ObservableStore(backend: InMemoryBackend([name: 1])))
+        let error = #expect(throws: StorageError.self) { try settings.check() }
+        #expect(error == .unknownName(key: name, group: "LogKeys", nearest: nearest))
+        if let nearest { #expect("\(try #require(error))".contains("but one has \"\(nearest)\"")) }
     }
 
     @Test("A value in the place of a dictionary of which keys have values is found")
@@ -94,7 +114,7 @@ struct CheckTests {
         try KeyedStore<WindowKeys>(store).check()
         try KeyedStore<AppKeys>(SceneStore(sceneID: "three", base: store)).check()
         let scene = SceneStore(sceneID: "one", base: store)
-        #expect(throws: StorageError.unknownName(key: "scenes/one/window~1size", group: "WindowKeys")) {
+        #expect(throws: StorageError.unknownName(key: "scenes/one/window~1size", group: "WindowKeys", nearest: nil)) {
             try KeyedStore<WindowKeys>(scene).check()
         }
     }

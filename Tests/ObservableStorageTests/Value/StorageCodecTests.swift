@@ -175,4 +175,17 @@ struct StorageCodecTests {
         #expect(throws: StorageError.self) { try store.set(.nan, for: key) }
         #expect(store[key] == 2)
     }
+
+    @Test("jsonText stores JSON as a string, and reads it as data as well, as json reads a string")
+    func jsonTextForm() {
+        let (text, data) = (StorageKey<Account?>("account", codec: .jsonText), StorageKey<Account?>("account", codec: .json))
+        store[data] = account
+        let bytes = store.entries["account"]?.data
+        #expect(store[text] == account)
+        store[text] = account
+        #expect(store.entries["account"]?.string.map { Data($0.utf8) } == bytes)
+        #expect(store[data] == account)
+        store[text] = nil
+        #expect(store.entries == [:])
+    }
 }

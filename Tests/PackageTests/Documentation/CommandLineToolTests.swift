@@ -92,6 +92,22 @@ struct CommandLineToolTests {
         #expect(try await run(ObservableStore(backend: backend)) == 2)
     }
 
+    @Test("A tool reads its settings without a store, and an unknown name is told")
+    func reading() throws {
+        let folder = try TemporaryFolder()
+        let url = folder.file("tool.plist")
+        try PropertyListValue.dictionary(["editor": "ed"]).encoded(as: .xml).write(to: url)
+        // snippet: WritingACommandLineTool
+        let settings = try ObservableStore.read(at: url).checked(as: ToolKeys.self)
+        print(settings.editor)
+        // end
+        #expect(settings.editor == "ed")
+        try PropertyListValue.dictionary(["Editor": "ed"]).encoded(as: .xml).write(to: url)
+        #expect(throws: StorageError.unknownName(key: "Editor", group: "ToolKeys", nearest: "editor")) {
+            try ObservableStore.read(at: url).checked(as: ToolKeys.self)
+        }
+    }
+
     @Test("A termination signal can be handled for as long as a token exists")
     func termination() {
         // snippet: WritingACommandLineTool

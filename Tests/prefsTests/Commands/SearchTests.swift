@@ -58,7 +58,7 @@ struct SearchTests {
                 (["write", "two", "a", "1", "b", "2", "c", "si"], ""), (["read", "--j"], "--json\n"),
                 (["export", "two", "--format", "x"], "xml\n"), (["help", "rea"], "read\n"), (["completions", "z"], "zsh\n"),
                 (["diff", "two", "o"], "org.one\n"), (["find", "x", "t"], "two\n"), (["watch", "two", "same", "on", "si"], "since\n"),
-                (["log", "two", "si"], "since\n"), (["log", "two", "--l"], "--literal\n"), (["watch", "two", "--s"], "--since\n"),
+                (["log", "two", "si"], "since\n"), (["log", "two", "--l"], "--literal\n"), (["watch", "two", "--s"], "--since\n--state\n"),
                 (["rename", "two", "si"], "since\n"), (["read", "missing", "s"], ""), (["unknown", "s"], ""),
                 (["read", "--", "two", "since"], "since\n"),
             ] {

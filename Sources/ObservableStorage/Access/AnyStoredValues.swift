@@ -1,0 +1,93 @@
+public import Dispatch
+public import PropertyListCoding
+
+extension AnyStoredValue {
+    /// Creates the value of a key in a store, for a list of values of several types.
+    public init<Value>(_ value: StoredValue<Value>) {
+        self.init(value.key, in: value.store)
+    }
+
+    /// The current value and each newer one; see ``ObservableStore/values(of:)``. `<redacted>` for a secret.
+    public var values: AsyncStream<PropertyListValue?> {
+        store.elements(of: [key], as: { $0 }) { [key] in key.shownValue(in: $0) }
+    }
+
+    /// Every change from now on; see ``ObservableStore/changes(of:bufferingPolicy:)``. `<redacted>` for a secret.
+    public var changes: AsyncStream<Change<PropertyListValue?>> {
+        store.changes(of: [self])
+    }
+
+    /// Calls a closure with each change; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``. `<redacted>` for a secret.
+    public func addUpdateListener(
+        initial: Bool = false, on queue: DispatchQueue? = nil, _ listener: @escaping @Sendable (Change<PropertyListValue?>) -> Void
+    ) -> ObservationToken {
+        key.addListener(in: store, initial: initial, on: queue, listener)
+    }
+}
+
+// Lists of keys that are known only at run time.
+extension ObservableStore {
+    /// The current values of several keys, in their order, and each newer combination, all of one revision; see ``values(of:_:_:)``.
+    ///
+    /// - Parameter values: the keys, as values of this store.
+    public nonisolated func values(ofAll values: [AnyStoredValue]) -> AsyncStream<[PropertyListValue?]> {
+        let keys = values.map(\.key)
+        return elements(of: keys, as: { $0 }) { snapshot in keys.map { $0.shownValue(in: snapshot) } }
+    }
+
+    /// Every change of several keys from now on; see ``changes(of:bufferingPolicy:)``.
+    ///
+    /// The changes of each key are in order. Those of different keys are, too, unless several threads make them at the same time; the changes
+    /// of one transaction have the same revision.
+    public nonisolated func changes(of values: [AnyStoredValue]) -> AsyncStream<Change<PropertyListValue?>> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
+        let tokens = values.map { $0.key.observe(in: self, continuation) }
+        continuation.onTermination = { _ in for token in tokens { token.cancel() } }
+        return stream
+    }
+
+    /// Calls a closure with the values of several keys after each change of one of them; see ``addUpdateListener(for:_:_:initial:on:_:)``.
+    public nonisolated func addUpdateListener(
+        forAll values: [AnyStoredValue], initial: Bool = false, on queue: DispatchQueue? = nil,
+        _ listener: @escaping @Sendable ([PropertyListValue?]) -> Void
+    ) -> ObservationToken {
+        let keys = values.map(\.key)
+        return addListener(for: keys, initial: initial, on: queue) { snapshot in listener(keys.map { $0.shownValue(in: snapshot) }) }
+    }
+}
+
+extension AnyStorageKey {
+    fileprivate func shownValue(in snapshot: StoreSnapshot) -> PropertyListValue? {
+        storageKey.shownForm(of: snapshot[storageKey])
+    }
+
+    fileprivate func observe(
+        in store: ObservableStore, _ continuation: AsyncStream<Change<PropertyListValue?>>.Continuation
+    ) -> ObservationToken {
+        store.observe(storageKey, .stream(continuation, storageKey.shown))
+    }
+
+    fileprivate func addListener(
+        in store: ObservableStore, initial: Bool, on queue: DispatchQueue?,
+        _ listener: @escaping @Sendable (Change<PropertyListValue?>) -> Void
+    ) -> ObservationToken {
+        store.addUpdateListener(for: storageKey, initial: initial, on: queue) { listener(storageKey.shown($0)) }
+    }
+}
+
+extension StorageKey {
+    /// The stored form of a value; nil also for a default that cannot be stored.
+    fileprivate func shownForm(of value: Value) -> PropertyListValue? {
+        do throws(StorageError) {
+            return try shown(stored(value))
+        } catch {
+            return nil
+        }
+    }
+
+    fileprivate func shown(_ change: Change<Value>) -> Change<PropertyListValue?> {
+        Change(
+            key: change.key, oldValue: shownForm(of: change.oldValue), newValue: shownForm(of: change.newValue), kind: change.kind,
+            origin: change.origin, revision: change.revision, storageRevision: change.storageRevision, isSecret: change.isSecret)
+    }
+}

@@ -1,0 +1,52 @@
+public import FoundationSubset
+import PropertyListCoding
+
+/// Encrypts data, and decrypts it: a cipher that the program brings, such as AES-GCM of CryptoKit.
+public struct StorageCipher: Sendable {
+    fileprivate let seal: @Sendable (Data) throws -> Data
+    fileprivate let open: @Sendable (Data) throws -> Data
+
+    /// Creates a cipher from two closures.
+    ///
+    /// - Parameters:
+    ///   - seal: encrypts data; if it throws, what is stored is not changed.
+    ///   - open: decrypts what `seal` returned; throws for anything else.
+    public init(seal: @escaping @Sendable (Data) throws -> Data, open: @escaping @Sendable (Data) throws -> Data) {
+        (self.seal, self.open) = (seal, open)
+    }
+}
+
+extension StorageCodec {
+    /// The same codec with its stored form encrypted, as data: `.json.sealed(by: cipher)`; see <doc:Secrets>.
+    ///
+    /// What is encrypted is the stored form as a binary property list, with its type. Most ciphers return other data each time, so that
+    /// setting an equal value is a change. What was decrypted is in no error; ``StorageKey/secret()`` keeps it out of other texts, too.
+    public func sealed(by cipher: StorageCipher) -> StorageCodec {
+        .custom(
+            encode: { value in
+                let stored: PropertyListValue
+                do {
+                    stored = try encode(value)
+                } catch {
+                    throw CodingFailure(encodingSecret: error)
+                }
+                return .data(try cipher.seal(stored.encoded(as: .binary)))
+            },
+            decode: { sealed in
+                guard case .data(let data) = sealed else { throw CodingFailure(Data.self, sealed) }
+                let stored = try PropertyListValue.decode(cipher.open(data)).value
+                do {
+                    return try decode(stored)
+                } catch {
+                    throw CodingFailure(error, decodingSecret: stored, as: Value.self)
+                }
+            })
+    }
+}
+
+extension StorageCodec where Value: Storable {
+    /// The value's own stored form, encrypted; see ``sealed(by:)-swift.method``.
+    public static func sealed(by cipher: StorageCipher) -> StorageCodec {
+        native.sealed(by: cipher)
+    }
+}
