@@ -2,6 +2,8 @@
 package struct CommitOptions: Sendable {
     /// Whether the call may return before the edits are durable: a journal is synchronized later.
     var isBehind = false
+    /// Whether a watch of the same backend reports the edits, as it does those of other callers than the store that watches it.
+    var isReported = true
     /// Called by a file under its lock, with the list and its identity, after the edits are in it.
     var whenStored: (@Sendable (_ list: ResolvedPath, _ identity: FileIdentity?) -> Void)?
     /// Identifies a commit whose edits the store repeats if its outcome is unknown; nil if it does not repeat them.

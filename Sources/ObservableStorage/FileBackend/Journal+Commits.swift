@@ -39,7 +39,7 @@ extension Journal {
             let stored = try storable(entries, as: format ?? state.format ?? list.newFormat)
             let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
-            try append(state.commit(edits, at: list.calls.now()), to: &state)
+            try append(state.commit(edits, at: list.calls.now()), to: &state, isReported: options.isReported)
             options.whenStored?(target, state.identity)
             return (state.entries ?? stored, state)
         }
@@ -78,11 +78,14 @@ extension Journal {
     }
 
     /// Appends records under the lock of the list, all of them or none.
-    func append(_ records: [JournalRecord], to state: inout JournalState) throws(StorageError) {
+    ///
+    /// - Parameter isReported: whether a watch of this backend reports them.
+    func append(_ records: [JournalRecord], to state: inout JournalState, isReported: Bool = true) throws(StorageError) {
         guard !records.isEmpty else { return }
         var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
         for record in records { try encode(record, in: &appended, &bytes) }
-        try list.currentWatch.writingJournal { () throws(StorageError) in try state.file.append(bytes, at: state.end) }
+        let watch = isReported ? nil : list.currentWatch
+        try watch.writingJournal { () throws(StorageError) in try state.file.append(bytes, at: state.end) }
         state.take(appended)
         remember(state)
     }

@@ -138,7 +138,8 @@ struct ListEdit {
 
     private func rename(_ draft: ListDraft) throws(StorageError) -> Bool {
         do throws(StorageError) {
-            return try list.currentWatch.replacingList(by: draft.replacement) { () throws(StorageError) in
+            let watch = options.isReported ? nil : list.currentWatch
+            return try watch.replacingList(by: draft.replacement) { () throws(StorageError) in
                 try draft.replacement.replace()
             }
         } catch {

@@ -1,7 +1,7 @@
 import Dispatch
 import PropertyListCoding
 
-/// The watchers of a list and of its journal, which are not told of what the same backend writes.
+/// The watchers of a list and of its journal, which are not told of what the store that watches them writes.
 final class ListWatch: Sendable {
     fileprivate let watcher: FileWatcher
     fileprivate let journal: JournalWatch

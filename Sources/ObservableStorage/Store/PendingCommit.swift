@@ -18,6 +18,7 @@ struct PendingCommit: Sendable {
     ) {
         var options = CommitOptions()
         options.isBehind = isBehind
+        options.isReported = false
         if !edits.isEmpty {
             options.whenStored = cache.releasesLog(upTo: revision)
             // Distinguishes the commit from those of other stores, too.

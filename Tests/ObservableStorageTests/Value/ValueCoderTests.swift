@@ -149,8 +149,14 @@ struct ValueCoderTests {
             @unknown default: ([], "")
             }
         }
-        #expect(try failure(["a": ["b": [["c": "x"]]]]) == (["a", "b", "0", "c"], "expected Duration, found string \"x\""))
-        #expect(try failure(["a": ["b": [["c": 1]]]]) == (["a", "b", "0", "c"], "expected Duration, found integer"))
+        #expect(
+            try failure(["a": ["b": [["c": "x"]]]]) == (
+                ["a", "b", "0", "c"], "expected Duration (a duration such as 100ms, 1.5s or 1m), found string \"x\""
+            ))
+        #expect(
+            try failure(["a": ["b": [["c": 1]]]]) == (
+                ["a", "b", "0", "c"], "expected Duration (a duration such as 100ms, 1.5s or 1m), found integer"
+            ))
         #expect(try failure(["a": ["b": [[:]]]]) == (["a", "b", "0", "c"], "there is no entry \"c\""))
         #expect(try failure(["a": ["b": 5]]) == (["a", "b"], "expected an array, found integer"))
         #expect(try failure(["a": [:]]) == (["a", "b"], "there is no entry \"b\""))
@@ -160,7 +166,7 @@ struct ValueCoderTests {
         let error = #expect(throws: StorageError.self) { try store.value(for: StorageKey<Nested?>("n", codec: .propertyList)) }
         let text = "\(try #require(error))"
         #expect(text.contains("key \"n\": expected Nested") || text.contains("key \"n\": expected Optional<Nested>"))
-        #expect(text.contains("a.b[0].c") && text.contains("expected Duration, found string \"x\""))
+        #expect(text.contains("a.b[0].c") && text.contains("expected Duration (a duration such as 100ms, 1.5s or 1m), found string \"x\""))
     }
 
     @Test("Types are not converted inside a Codable value either, except that a real accepts an integer")
