@@ -25,7 +25,8 @@ extension StorageKey {
             return try validatedText(value, .string(text))
         }
         throw failure
-            ?? .undecodable(key: name, expected: TextForm.expectation(of: Value.self, isText: true), found: "the text \"\(text)\"")
+            ?? .undecodable(
+                key: name, expected: TextForm.expectation(of: Value.self, isText: true), found: "the text \(text.briefQuotation)")
     }
 
     // Also the type's own stored form if the key has another codec: `a,b` is not the JSON that the key stores.
