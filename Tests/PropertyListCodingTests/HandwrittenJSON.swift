@@ -32,13 +32,15 @@ struct HandwrittenJSON {
         Dictionary(uniqueKeysWithValues: members.compactMap { member in member.value.map { (member.key, $0) } })
     }
 
-    /// - Parameter isStrict: whether it has neither comments, commas after the last element, nor null.
-    static func random(isStrict: Bool = false, using generator: inout SeededGenerator) -> HandwrittenJSON {
+    /// - Parameters:
+    ///   - isStrict: whether it has neither comments, commas after the last element, nor null.
+    ///   - isDense: whether there is little more than comments between tokens, so that line breaks are needed.
+    static func random(isStrict: Bool = false, isDense: Bool = false, using generator: inout SeededGenerator) -> HandwrittenJSON {
         var entries: [String: PropertyListValue] = [:]
         for _ in 0..<Int.random(in: 0...6, using: &generator) {
             entries[.random(using: &generator)] = .random(depth: 2, using: &generator).asJSONValue
         }
-        var writer = Writer(generator: generator, isStrict: isStrict)
+        var writer = Writer(generator: generator, isStrict: isStrict, isDense: isDense)
         defer { generator = writer.generator }
         let start = (isStrict ? "" : writer.pick(["", "\u{FEFF}"])) + writer.between() + "{"
         let keys = entries.keys.sorted().shuffled(using: &writer.generator)
@@ -58,6 +60,7 @@ struct HandwrittenJSON {
 private struct Writer {
     var generator: SeededGenerator
     let isStrict: Bool
+    let isDense: Bool
 
     mutating func pick(_ texts: [String]) -> String {
         texts[Int.random(in: 0..<texts.count, using: &generator)]
@@ -65,6 +68,7 @@ private struct Writer {
 
     /// Random white space and comments between tokens.
     mutating func between() -> String {
+        if isDense { return pick(["", "", "", "", " ", "\n", "//\n", " // a \n ", "/* b */", "/*\n*/"]) }
         let spaces = ["", "", " ", "\n", "\r\n", "\r", "\n\t", "\n    ", "\r\n\t\t", " \n\n  "]
         if isStrict { return pick(spaces) }
         return pick(

@@ -58,6 +58,15 @@ struct JSONDocumentTests {
         #expect((error.line, error.column) == (line, column), "\(error)")
     }
 
+    @Test("The error of a number is short, however long the number is")
+    func longNumber() throws {
+        for number in [String(repeating: "9", count: 100_000), "1" + String(repeating: "0", count: 100_000) + ".5"] {
+            let error = try #require(failure(of: Data("[\(number)]".utf8)))
+            #expect(error.reason.contains("out of range") && error.reason.count < 200)
+            #expect(error.column == 2)
+        }
+    }
+
     @Test("Text that is not UTF-8 is an error at its offset")
     func encoding() throws {
         let error = try #require(failure(of: Data("{\"a\": \"".utf8) + [0xC3, 0x28] + Data("\"}".utf8)))

@@ -89,6 +89,11 @@ struct JSONEditingTests {
         Edit("several", "{ \"a\": 1, \"b\": 2, \"c\": 3 }", ["a": nil, "c": nil, "b": nil], "{ }"),
         Edit("elements on lines", "{\"a\": [\n  1,\n  2,\n]}", ["a": [1]], "{\"a\": [\n  1,\n]}"),
         Edit("all elements", "{\"a\": [1, 2]}", ["a": []], "{\"a\": []}"),
+        Edit("after a comment, before a bracket on the line", "{ // a\n \"a\": 1 }", ["a": nil], "{ // a\n }"),
+        Edit("the last ones after a comment", "{\"a\": 1, // a\n \"b\": 2,\n \"c\": 3}", ["b": nil, "c": nil], "{\"a\": 1 // a\n}"),
+        Edit("after a comment, commas first", "{\"a\": 1 // a\n , \"b\": 2}", ["b": nil], "{\"a\": 1 // a\n }"),
+        Edit("between comments, commas first", "{\"a\": 1 // a\n, \"b\": 2 /* b\n */}", ["b": nil], "{\"a\": 1 // a\n /* b\n */}"),
+        Edit("a bracket on the last line", "{ \"a\": 1,\n  \"b\": \"//\" }", ["b": nil], "{ \"a\": 1 }"),
         Edit("a null", "{\"a\": null}", ["a": nil], "{\"a\": null}"),
         Edit("a member inside", "{\"a\": {\"b\": 1, \"c\": 2}, \"d\": 1}", ["a": ["b": 1]], "{\"a\": {\"b\": 1}, \"d\": 1}"),
     ]
@@ -112,6 +117,7 @@ struct JSONEditingTests {
         Edit(
             "in place of all", "{\n  \"z\": 1, // one\n  \"y\": 2\n}", ["z": nil, "y": nil, "a": 3, "b": 4],
             "{\n  \"a\": 3, // one\n  \"b\": 4\n}"),
+        Edit("in place of the last after a comment", "{\"a\": 1, // a\n \"b\": 2}", ["b": nil, "c": 3], "{\"a\": 1, // a\n \"c\": 3}"),
         Edit("in place of the only one", "{ \"z\": 1 }", ["z": nil, "a": 2], "{ \"a\": 2 }"),
         Edit("in place of the last", "{\n  \"y\": 1,\n  \"z\": 1\n}", ["z": nil, "a": 2], "{\n  \"y\": 1,\n  \"a\": 2\n}"),
         Edit("in place of several", "{\"x\": 0, \"y\": 1, \"z\": 1}", ["y": nil, "z": nil, "a": 2], "{\"x\": 0, \"a\": 2}"),
@@ -159,7 +165,7 @@ struct JSONEditingTests {
     func leaves() throws {
         var generator = SeededGenerator(seed: firstSeed)
         for number in 0..<Self.count {
-            let document = HandwrittenJSON.random(using: &generator)
+            let document = HandwrittenJSON.random(isDense: number.isMultiple(of: 2), using: &generator)
             var (expected, edits) = (document, [String: PropertyListValue?]())
             for index in document.members.indices where Bool.random(using: &generator) {
                 edits.updateValue(.string("\(index)"), forKey: document.members[index].key)
@@ -175,7 +181,7 @@ struct JSONEditingTests {
     func anything() throws {
         var generator = SeededGenerator(seed: firstSeed)
         for number in 0..<Self.count {
-            let document = HandwrittenJSON.random(using: &generator)
+            let document = HandwrittenJSON.random(isDense: number.isMultiple(of: 2), using: &generator)
             let edits = Self.edits(of: document, using: &generator)
             let expected = PropertyListValue.dictionary(edits.reduce(into: document.values) { $0[$1.key] = $1.value })
             let data = try #require(try PropertyListValue.text(of: document.data, after: edits, of: document.values))

@@ -26,9 +26,12 @@ struct ArgumentList: Sendable {
         /// The text for a key, and the number of arguments of the option; no text if it is missing.
         func value(isFlag: Bool) -> (text: String?, count: Int) {
             if let attached { return (attached, count) }
-            if isFlag, style == .long { return ("true", count) }
-            if let next { return (next, count + 1) }
-            return (isFlag ? "true" : nil, count)
+            if isFlag {
+                // `-verbose YES` as `UserDefaults` has it, and `-v in.txt` as tools have it.
+                guard style == .short, let next, TextForm.boolean(next) != nil else { return ("true", count) }
+                return (next, count + 1)
+            }
+            return next.map { ($0, count + 1) } ?? (nil, count)
         }
     }
 

@@ -12,7 +12,8 @@ public import FoundationSubset
 /// The names are made of the words of a key's name in the store: `server/port`, `StorageKey("server", "port")` and `serverPort` are
 /// `APP_SERVER_PORT` in the environment and `--server-port` on the command line, and `launchCount` is `APP_LAUNCH_COUNT` and
 /// `--launch-count`; ``StorageKey/override(environment:argument:)`` gives a key others. A word begins at a capital letter and after
-/// anything but letters and digits. The key's type determines how the text is read; see ``AnyStoredValue/set(text:)``.
+/// anything but letters and digits. Earlier names of a renamed key do not count. The key's type determines how the text is read; see
+/// ``AnyStoredValue/set(text:)``: an empty one is an empty string or list, and an error for other types, and none is nil.
 ///
 /// Overrides are read when the store is opened, and later changes of the environment and of files are not followed.
 public struct OverrideSource: Sendable {
@@ -29,7 +30,8 @@ public struct OverrideSource: Sendable {
     ///
     /// - `--server-port 80` and `--server-port=80`; `-serverPort 80`, as `UserDefaults` has it; `--set server/port=80`. The next argument is
     ///   no value if it begins with a dash, unless it is a number or a dash alone.
-    /// - `--verbose` is true and `--no-verbose` false, for a key whose type is `Bool`.
+    /// - For a key whose type is `Bool`, `--verbose` is true and `--no-verbose` false; `-verbose` is true, too, unless a Boolean follows, as
+    ///   in `-verbose NO`.
     /// - Of several for one key, the last one counts. What follows `--` is not read.
     ///
     /// What no key has taken is in ``KeyedStore/remainingArguments``.

@@ -66,8 +66,10 @@ public final class PropertyListFile: BlockingStorageBackend {
     }
 
     /// The files in which administrators provide default and mandatory values of a suite, those with precedence first.
-    package static func administratorsFiles(ofSuite suite: String) -> (defaults: [PropertyListFile], mandatory: [PropertyListFile]) {
-        let folders = SettingsFolder.ofAdministrators
+    package static func administratorsFiles(
+        ofSuite suite: String, kind: SuiteKind = .configuration
+    ) -> (defaults: [PropertyListFile], mandatory: [PropertyListFile]) {
+        let folders = kind == .state ? [] : SettingsFolder.ofAdministrators
         return (
             folders.map { PropertyListFile(path: "\($0)/\(suite).plist", access: .readOnly) },
             folders.map { PropertyListFile(path: "\($0)/\(suite).mandatory.plist", access: .readOnly) }

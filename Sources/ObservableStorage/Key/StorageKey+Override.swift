@@ -26,8 +26,12 @@ extension StorageKey {
             do throws(StorageError) {
                 return try value(ofText: text)
             } catch .undecodable(let place, let expected, let found, _) {
+                if override.isFileContent {
+                    // Not where either: names inside a dictionary are content of the file, too.
+                    throw .invalidOverride(name: name, key: key, reason: "expected \(expected), the file has something else")
+                }
                 let element = place == self.name ? "" : "\(place): "
-                let reason = override.isFileContent ? "the file has something else" : isSecret ? "it has something else" : "found \(found)"
+                let reason = isSecret ? "it has something else" : "found \(found)"
                 throw .invalidOverride(name: name, key: key, reason: "\(element)expected \(expected), \(reason)")
             }
         }

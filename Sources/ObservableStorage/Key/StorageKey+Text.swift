@@ -26,8 +26,8 @@ extension StorageKey {
         }
         throw failure
             ?? .undecodable(
-                key: name, expected: TextForm.expectation(of: Value.self, isText: true), found: isSecret ? "a text" : "the text \"\(text)\""
-            )
+                key: name, expected: TextForm.expectation(of: Value.self, isText: true),
+                found: isSecret ? "a text" : "the text \(text.briefQuotation)")
     }
 
     // Also the type's own stored form if the key has another codec: `a,b` is not the JSON that the key stores.

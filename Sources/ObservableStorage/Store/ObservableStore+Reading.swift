@@ -32,12 +32,12 @@ extension ObservableStore {
     }
 
     /// Reads the file of a suite once, for configuration with those of administrators; see
-    /// ``read(at:defaults:mandatory:configuration:overrides:)`` and ``init(suiteName:configuration:overrides:)``.
+    /// ``read(at:defaults:mandatory:configuration:overrides:)`` and ``init(suiteName:kind:configuration:overrides:)``.
     public static func read(
         suiteName: String, kind: SuiteKind = .configuration, overrides: [OverrideSource] = []
     ) throws(StorageError) -> StoreSnapshot {
         let configuration = PropertyListFile.Configuration(access: .readOnly)
-        let (defaults, mandatory) = kind == .state ? ([], []) : PropertyListFile.administratorsFiles(ofSuite: suiteName)
+        let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: suiteName, kind: kind)
         return try StoreSnapshot(
             reading: PropertyListFile(suiteName: suiteName, kind: kind, configuration: configuration),
             LayerFiles(defaults: defaults, mandatory: mandatory), overrides)

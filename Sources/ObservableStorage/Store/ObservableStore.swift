@@ -182,53 +182,6 @@ extension ObservableStore: CustomReflectable {
     }
 }
 
-extension ObservableStore {
-    /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
-    /// of `UserDefaults(suiteName:)` there except in a service, and in Application Support on Apple's systems. `prefs NAME` uses the same file. On tvOS it is in
-    /// Caches, as applications have no other folder there, where the system may remove it: ``durability`` is ``EditDurability/purgeable``.
-    ///
-    /// On Linux, administrators can provide defaults in `NAME.plist` and mandatory values in `NAME.mandatory.plist`, in the folders of
-    /// `$XDG_CONFIG_DIRS`, by default `/etc/xdg`; see ``init(backend:defaults:mandatory:overrides:)``.
-    ///
-    /// In a service of systemd, it is in the service's state folder, see <doc:Services>.
-    ///
-    /// If it cannot be opened, values are kept in memory until it can: ``flush(to:)`` throws the reason, ``failures`` reports it, and
-    /// ``availability`` changes after it was opened.
-    ///
-    /// - Parameters:
-    ///   - suiteName: the name of the suite.
-    ///   - configuration: how its file is read, written and protected.
-    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
-    public init(
-        suiteName: String, configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(),
-        overrides: [OverrideSource] = []
-    ) {
-        let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: suiteName)
-        self.init(
-            backend: PropertyListFile(suiteName: suiteName, configuration: configuration),
-            layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory), overrides: overrides)
-    }
-
-    /// Opens the store of a suite in the standard folder for its kind; see ``init(suiteName:configuration:overrides:)``. For state, administrators
-    /// provide no values. `prefs --state NAME` uses the same file.
-    ///
-    /// ```swift
-    /// let recent = ObservableStore(suiteName: "org.example.editor", kind: .state)
-    /// ```
-    public init(
-        suiteName: String, kind: SuiteKind, configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(),
-        overrides: [OverrideSource] = []
-    ) {
-        switch kind {
-        case .configuration: self.init(suiteName: suiteName, configuration: configuration, overrides: overrides)
-        case .state:
-            self.init(
-                backend: PropertyListFile(suiteName: suiteName, kind: .state, configuration: configuration), layersIfReadable: nil,
-                overrides: overrides)
-        }
-    }
-}
-
 /// What a flush writes.
 public enum FlushDestination: Sendable, Hashable {
     /// The journal, if the storage has one: the edits survive a power failure, and other stores of this library see them.

@@ -1,8 +1,41 @@
 import FoundationSubset
 
+// The stores of the standard folder for settings.
 extension ObservableStore {
-    /// The application's own store, opened on first use in the standard folder for settings: ``init(suiteName:configuration:overrides:)`` with the
-    /// application's name.
+    /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
+    /// of `UserDefaults(suiteName:)` there except in a service, and in Application Support on Apple's systems. `prefs NAME` uses the same
+    /// file, and `prefs --state NAME` that of state. On tvOS it is in Caches, as applications have no other folder there, where the system
+    /// may remove it: ``durability`` is ``EditDurability/purgeable``.
+    ///
+    /// ```swift
+    /// let recent = ObservableStore(suiteName: "org.example.editor", kind: .state)
+    /// ```
+    ///
+    /// On Linux, administrators can provide defaults in `NAME.plist` and mandatory values in `NAME.mandatory.plist`, in the folders of
+    /// `$XDG_CONFIG_DIRS`, by default `/etc/xdg`; see ``init(backend:defaults:mandatory:overrides:)``.
+    ///
+    /// In a service of systemd, it is in the service's state folder, see <doc:Services>.
+    ///
+    /// If it cannot be opened, values are kept in memory until it can: ``flush(to:)`` throws the reason, ``failures`` reports it, and
+    /// ``availability`` changes after it was opened.
+    ///
+    /// - Parameters:
+    ///   - suiteName: the name of the suite.
+    ///   - kind: what is stored; administrators provide no values of state.
+    ///   - configuration: how its file is read, written and protected.
+    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
+    public init(
+        suiteName: String, kind: SuiteKind = .configuration,
+        configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(), overrides: [OverrideSource] = []
+    ) {
+        let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: suiteName, kind: kind)
+        self.init(
+            backend: PropertyListFile(suiteName: suiteName, kind: kind, configuration: configuration),
+            layersIfReadable: LayerFiles(defaults: defaults, mandatory: mandatory), overrides: overrides)
+    }
+
+    /// The application's own store, opened on first use in the standard folder for settings:
+    /// ``init(suiteName:kind:configuration:overrides:)`` with the application's name.
     ///
     /// If it cannot be opened, values are kept in memory until it can; see ``availability``.
     ///

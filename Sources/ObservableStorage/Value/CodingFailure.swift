@@ -139,14 +139,20 @@ extension String {
     }
 }
 
-extension PropertyListValue {
-    private static let longestText = 60
+extension String {
+    private static let longestQuotation = 60
 
+    /// The text in quotation marks, or its beginning if it is long, for errors.
+    var briefQuotation: String {
+        "\"\(prefix(Self.longestQuotation))\(count > Self.longestQuotation ? "…" : "")\""
+    }
+}
+
+extension PropertyListValue {
     /// The type, and the value if that is short, for errors.
     var briefDescription: String {
         switch self {
-        case .string(let string):
-            "string \"\(string.prefix(Self.longestText))\(string.count > Self.longestText ? "…" : "")\""
+        case .string(let string): "string \(string.briefQuotation)"
         case .integer(let integer): "integer \(integer)"
         case .real(let real): "real \(real)"
         case .boolean(let boolean): "boolean \(boolean)"

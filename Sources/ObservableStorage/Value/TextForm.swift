@@ -23,7 +23,8 @@ enum TextForm {
         do throws(PropertyListError) { return [try ValueSyntax.json.value(text)] } catch { return [.string(text)] }
     }
 
-    private static func boolean(_ text: String) -> PropertyListValue? {
+    /// A Boolean as text; nil for other text.
+    static func boolean(_ text: String) -> PropertyListValue? {
         do throws(PropertyListError) { return try ValueSyntax.bool.value(text) } catch { return nil }
     }
 

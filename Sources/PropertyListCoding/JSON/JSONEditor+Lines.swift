@@ -51,25 +51,32 @@ extension JSONEditor {
             children[0].isRemoved = false
         }
         let survivors = children.lastIndex { !$0.isRemoved }.map { $0 + 1 } ?? 0
+        let survivor = survivors > 0 ? children[survivors - 1] : nil
         for (index, child) in children.enumerated() where child.isRemoved {
-            remove(child, isLast: index >= survivors, before: close)
+            // A line of additions ends the comment.
+            let comments = index == children.count - 1 && additions.isEmpty ? survivor?.end ?? frame.start : nil
+            remove(child, isLast: index >= survivors, before: close, afterCommentsFrom: comments)
         }
         guard let last = children.last else {
             if !additions.isEmpty { try fill(frame, with: additions, before: close, depth: depth) }
             return
         }
-        let survivor = survivors > 0 ? children[survivors - 1] : nil
         if !additions.isEmpty, let survivor {
             try add(additions, to: frame, after: survivor, before: close, depth: depth)
         } else if last.isRemoved, last.comma == nil, let comma = survivor?.comma, let end = survivor?.end {
             // What was before the last child is the last one now.
             let beginsLine = bytes.line(of: comma, after: end).flatMap { $0.indentation.upperBound == comma ? $0 : nil }
-            change((beginsLine?.ending.lowerBound ?? comma)..<comma + 1)
+            let next = bytes.endOfSpaces(from: last.end, before: close)
+            let isBeforeLineEnding = survivors == children.count - 1 && bytes.endOfLineEnding(at: next) > next
+            let keepsLine = !isBeforeLineEnding && hasLineComment(in: end..<comma)
+            change((keepsLine ? comma : beginsLine?.ending.lowerBound ?? comma)..<comma + 1)
         }
     }
 
-    /// - Parameter isLast: whether no other child remains after it.
-    private mutating func remove(_ child: Child, isLast: Bool, before close: Int) {
+    /// - Parameters:
+    ///   - isLast: whether no other child remains after it.
+    ///   - comments: the offset from which comments remain on the lines before the child; nil if it does not matter how these lines end.
+    private mutating func remove(_ child: Child, isLast: Bool, before close: Int, afterCommentsFrom comments: Int?) {
         var end = child.end
         if let comma = child.comma {
             if text(child.end..<comma).allSatisfy(\.isXMLSpace) { end = comma + 1 } else { change(comma..<comma + 1) }
@@ -77,8 +84,12 @@ extension JSONEditor {
         let next = bytes.endOfSpaces(from: end, before: close)
         let endsLine = next == close || bytes.endOfLineEnding(at: next) > next
         if let line = child.line, line.indentation.upperBound == child.start {
-            if endsLine {
-                change(line.ending.lowerBound..<(next == close ? end : next))
+            if next == close {
+                // The bracket must not become a part of a comment.
+                let keepsLine = comments.map { hasLineComment(in: $0..<line.ending.lowerBound) } ?? false
+                change((keepsLine ? line.start : line.ending.lowerBound)..<end)
+            } else if endsLine {
+                change(line.ending.lowerBound..<next)
             } else {
                 change(child.start..<next)
             }
@@ -87,6 +98,11 @@ extension JSONEditor {
         } else {
             change(child.start..<next)
         }
+    }
+
+    /// Whether a comment in a range may end with its line; also true for the two slashes in another comment or in a string.
+    private func hasLineComment(in range: Range<Int>) -> Bool {
+        range.contains { bytes.has("//", at: $0) }
     }
 
     // MARK: Adding

@@ -98,7 +98,8 @@ extension JSONReader {
         } else if let real = Double(text(from: start, to: offset)), real.isFinite {
             return .real(real)
         }
-        throw error("the number \(String(decoding: bytes[start..<offset], as: UTF8.self)) is out of range", at: start)
+        let shown = String(decoding: bytes[start..<min(offset, start + 32)], as: UTF8.self)
+        throw error("the number \(shown)\(offset - start > 32 ? "…" : "") is out of range", at: start)
     }
 
     /// Reads digits, and returns the number that they are, or nil if it is out of range.

@@ -34,16 +34,16 @@ struct JSONWriter: ~Copyable {
         case tagged
     }
 
-    private var output: OutputBuffer
+    var output: OutputBuffer
     private let layout: JSONLayout
-    private let substitutes: Substitutes
+    let substitutes: Substitutes
     /// The margin and the deepest indentation.
     private let indentation: [UInt8]
     private var sorter: KeySorter
     /// The keys of a dictionary, one after the other, to be sorted.
     private var keys = OutputBuffer()
     /// The first value that cannot be written.
-    private var failure: PropertyListError?
+    var failure: PropertyListError?
 
     // Full indentation would multiply the size of a deep container by its depth.
     private static let maximumIndentation = 16
@@ -180,45 +180,6 @@ extension JSONWriter {
         sorter.sort(in: keys.bytes)
         return Frame(isDictionary: true, entries: entries, order: (0..<sorter.count).map { sorter[$0] })
     }
-}
-
-// MARK: - Leaves
-
-extension JSONWriter {
-    private mutating func put(leaf: PropertyListValue) {
-        switch leaf {
-        case .string(let string): put(string)
-        case .integer(let integer): integer.description.withBytes { output.append($0) }
-        case .real(let real) where real.isFinite: real.description.withBytes { output.append($0) }
-        case .real(let real): put(substitute: real.isNaN ? "nan" : real.description, "$real", for: "the number \(real)")
-        case .boolean(let boolean): output.append(boolean ? "true" : "false")
-        case .date(let date): put(substitute: date.iso8601, "$date", for: "dates")
-        case .data(let data): put(substitute: data.base64EncodedString(), "$data", for: "data")
-        case .uid(let uid):
-            output.append("{\"CF$UID\":")
-            uid.description.withBytes { output.append($0) }
-            output.append(0x7D)
-            if substitutes == .none { refuse("uids") }
-        case .array, .dictionary: preconditionFailure("a container")
-        }
-    }
-
-    private mutating func put(substitute text: @autoclosure () -> String, _ tag: String, for what: @autoclosure () -> String) {
-        switch substitutes {
-        case .none: refuse(what())
-        case .text: put(text())
-        case .tagged:
-            output.append(0x7B)
-            put(tag)
-            output.append(0x3A)
-            put(text())
-            output.append(0x7D)
-        }
-    }
-
-    private mutating func refuse(_ what: String) {
-        failure = failure ?? PropertyListError(offset: nil, reason: "JSON has no form for \(what)")
-    }
 
     private mutating func put(_ bytes: [UInt8]) {
         for byte in bytes { output.append(byte) }
@@ -230,41 +191,5 @@ extension JSONWriter {
         put(layout.lineEnding)
         let size = layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumIndentation)
         indentation.withUnsafeBytes { output.append(UnsafeRawBufferPointer(rebasing: $0[..<size])) }
-    }
-
-    /// Writes a string, in which characters that control a terminal or the direction of text are escaped.
-    private mutating func put(_ text: String) {
-        output.append(0x22)
-        text.withBytes { text in
-            var start = 0
-            var index = 0
-            while index < text.count {
-                let byte = text[index]
-                guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte >= 0x7F else {
-                    index += 1
-                    continue
-                }
-                let (scalar, size) = byte < 0x80 ? (Unicode.Scalar(byte), 1) : text.scalar(at: index)
-                if scalar.isUnprintable || byte <= 0x5C {
-                    output.append(UnsafeRawBufferPointer(rebasing: text[start..<index]))
-                    put(escaped: scalar)
-                    start = index + size
-                }
-                index += size
-            }
-            output.append(UnsafeRawBufferPointer(rebasing: text[start...]))
-        }
-        output.append(0x22)
-    }
-
-    private mutating func put(escaped scalar: Unicode.Scalar) {
-        output.append(0x5C)
-        switch scalar {
-        case "\n": output.append(UInt8(ascii: "n"))
-        case "\r": output.append(UInt8(ascii: "r"))
-        case "\t": output.append(UInt8(ascii: "t"))
-        case "\"", "\\": output.append(UInt8(truncatingIfNeeded: scalar.value))
-        default: "u\(Int(scalar.value).padded(to: 4, radix: 16))".withBytes { output.append($0) }
-        }
     }
 }

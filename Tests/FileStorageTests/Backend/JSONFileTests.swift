@@ -119,6 +119,50 @@ struct JSONFileTests {
         #expect(throws: StorageError.self) { try ObservableStore(at: file) }
     }
 
+    @Test("A file that is rewritten in place, wrongly at first, keeps its last values until it is right")
+    func inPlace() async throws {
+        try Data("{\"text\": \"good\"}".utf8).write(to: file)
+        let store = try ObservableStore(at: file)
+        var failures = store.failures.makeAsyncIterator()
+        var texts = store.values(of: Keys.text).makeAsyncIterator()
+        #expect(await texts.next() == "good")
+        try Data("{\n  \"text\": \"bad\",,\n}".utf8).write(to: file)
+        let failure = try #require(await failures.next())
+        #expect(failure.description.contains("line 2, column 17"), "\(failure)")
+        #expect(store[Keys.text] == "good")
+        try Data("{\n  \"text\": \"new\",\n}".utf8).write(to: file)
+        #expect(await texts.next() == "new")
+    }
+
+    @Test("An array is no settings file, and the error names the file")
+    func array() throws {
+        try Data("[1]".utf8).write(to: file)
+        let error = #expect(throws: StorageError.self) { try ObservableStore(at: file) }
+        let message = "\(try #require(error))"
+        #expect(message.contains(file.path) && message.contains("dictionary"), "\(message)")
+        #expect(try text == "[1]")
+    }
+
+    @Test("A file whose format changes while it is open is edited in the one that it has", arguments: [JournalMode.edits, .off, .full()])
+    func changingFormat(journal: JournalMode) async throws {
+        try Data(Self.handwritten.utf8).write(to: file)
+        let store = try ObservableStore(at: file, configuration: .with { $0.journal = journal })
+        var counts = store.values(of: Keys.count).makeAsyncIterator()
+        #expect(await counts.next() == 1)
+        try PropertyListValue.dictionary(["count": 5]).encoded(as: .binary).write(to: file, options: .atomic)
+        #expect(await counts.next() == 5)
+        let date = StorageKey<Date?>("date")
+        try await store.update { $0[date] = Date(timeIntervalSinceReferenceDate: 1) }
+        try await store.flush()
+        #expect(store[date] != nil)
+        try Data(Self.handwritten.utf8).write(to: file, options: .atomic)
+        #expect(await counts.next() == 1)
+        #expect(throws: StorageError.self) { try store.set(Date(timeIntervalSinceReferenceDate: 2), for: date) }
+        try await store.update { $0[Keys.count] = 2 }
+        try await store.close()
+        #expect(try text == Self.handwritten.replacing(": 1,", with: ": 2,"))
+    }
+
     // MARK: Values that JSON does not have
 
     @Test("A date or data is refused with the key and the codec to use, and stored with that codec")

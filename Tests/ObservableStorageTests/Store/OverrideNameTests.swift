@@ -95,6 +95,7 @@ struct OverrideNameTests {
             Case(arguments: "--verbose in.txt", verbose: true, rest: "in.txt"), Case(arguments: "--no-verbose in.txt", rest: "in.txt"),
             Case(arguments: "--verbose=off"), Case(arguments: "--verbose=yes", verbose: true),
             Case(arguments: "-verbose YES in.txt", verbose: true, rest: "in.txt"),
+            Case(arguments: "-verbose in.txt", verbose: true, rest: "in.txt"), Case(arguments: "-verbose 0 in.txt", rest: "in.txt"),
             Case(arguments: "-verbose --as x", verbose: true, name: "x"),
             Case(arguments: "--is-quiet", isQuiet: true), Case(arguments: "--no-is-quiet", isQuiet: false),
             Case(arguments: "--verbose --no-verbose"), Case(arguments: "--no-verbose --verbose", verbose: true),

@@ -166,6 +166,25 @@ struct OverrideTests {
         #expect(store[account]?.user == "override")
     }
 
+    @Test("A renamed key has the override of its name, and a modification is based on what is stored under the earlier one")
+    func renamed() throws {
+        let key = StorageKey("count", default: 0).renamed(from: "counter")
+        let store = try ObservableStore(
+            backend: InMemoryBackend(["counter": 5]), overrides: [.texts(["count": "100", "counter": "7"])])
+        #expect(store[key] == 100)
+        store[key] += 1
+        #expect(store[key] == 100)
+        #expect(store.entries == ["count": 6])
+    }
+
+    @Test("A key that stores its default stores that, not the override")
+    func persistedDefault() throws {
+        let key = StorageKey("count", persistsDefault: .whenMissing, default: 3)
+        let store = try ObservableStore(backend: InMemoryBackend(), overrides: [.texts(["count": "100"])])
+        #expect(store[key] == 100)
+        #expect(store.entries == ["count": 3])
+    }
+
     @Test("A scene has the override, whatever is set there")
     func scene() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["count": 5]), overrides: [.arguments(["--count", "100"])])
@@ -303,6 +322,13 @@ struct OverrideCheckTests {
         #expect(await failures.reduce(into: []) { $0.append($1) } == [error])
     }
 
+    @Test("The error of a long text is short")
+    func longText() throws {
+        let store = try settings([], ["APP_COUNT": String(repeating: "x", count: 100_000)]).store
+        let error = #expect(throws: StorageError.self) { try store.value(for: count) }
+        #expect("\(try #require(error))".count < 300)
+    }
+
     @Test("Two keys whose names have the same words are told, unless one has names of its own")
     func collisions() throws {
         struct Similar: KeyGroup {
@@ -354,6 +380,11 @@ struct OverrideCheckTests {
         let error = #expect(throws: StorageError.self) { try open("LAUNCH_COUNT") }
         let message = "\(try #require(error))"
         #expect(message.hasPrefix("APP_LAUNCH_COUNT_FILE: ") && !message.contains("hunter2"))
+        let limits = StorageKey<[String: Int]>("limits", default: [:])
+        try Data(#"{"hunter2": "x"}"#.utf8).write(to: secret)
+        let store = try settings([], ["APP_LIMITS_FILE": secret.path]).store
+        let nested = #expect(throws: StorageError.self) { try store.value(for: limits) }
+        #expect(!"\(try #require(nested))".contains("hunter2"))
         for (content, reason) in [(Data(count: 65_537), "it has 65537 bytes; 65536 are read at most"), (Data([0xFF]), "it is not UTF-8")] {
             try content.write(to: secret)
             let error = #expect(throws: StorageError.self) { try open() }

@@ -1,0 +1,76 @@
+import FoundationSubset
+
+// Strings, numbers, and what stands for values that JSON has no form for.
+
+extension JSONWriter {
+    mutating func put(leaf: PropertyListValue) {
+        switch leaf {
+        case .string(let string): put(string)
+        case .integer(let integer): integer.description.withBytes { output.append($0) }
+        case .real(let real) where real.isFinite: real.description.withBytes { output.append($0) }
+        case .real(let real): put(substitute: real.isNaN ? "nan" : real.description, "$real", for: "the number \(real)")
+        case .boolean(let boolean): output.append(boolean ? "true" : "false")
+        case .date(let date): put(substitute: date.iso8601, "$date", for: "dates")
+        case .data(let data): put(substitute: data.base64EncodedString(), "$data", for: "data")
+        case .uid(let uid):
+            output.append("{\"CF$UID\":")
+            uid.description.withBytes { output.append($0) }
+            output.append(0x7D)
+            if substitutes == .none { refuse("uids") }
+        case .array, .dictionary: preconditionFailure("a container")
+        }
+    }
+
+    private mutating func put(substitute text: @autoclosure () -> String, _ tag: String, for what: @autoclosure () -> String) {
+        switch substitutes {
+        case .none: refuse(what())
+        case .text: put(text())
+        case .tagged:
+            output.append(0x7B)
+            put(tag)
+            output.append(0x3A)
+            put(text())
+            output.append(0x7D)
+        }
+    }
+
+    private mutating func refuse(_ what: String) {
+        failure = failure ?? PropertyListError(offset: nil, reason: "JSON has no form for \(what)")
+    }
+
+    /// Writes a string, in which characters that control a terminal or the direction of text are escaped.
+    mutating func put(_ text: String) {
+        output.append(0x22)
+        text.withBytes { text in
+            var start = 0
+            var index = 0
+            while index < text.count {
+                let byte = text[index]
+                guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte >= 0x7F else {
+                    index += 1
+                    continue
+                }
+                let (scalar, size) = byte < 0x80 ? (Unicode.Scalar(byte), 1) : text.scalar(at: index)
+                if scalar.isUnprintable || byte <= 0x5C {
+                    output.append(UnsafeRawBufferPointer(rebasing: text[start..<index]))
+                    put(escaped: scalar)
+                    start = index + size
+                }
+                index += size
+            }
+            output.append(UnsafeRawBufferPointer(rebasing: text[start...]))
+        }
+        output.append(0x22)
+    }
+
+    private mutating func put(escaped scalar: Unicode.Scalar) {
+        output.append(0x5C)
+        switch scalar {
+        case "\n": output.append(UInt8(ascii: "n"))
+        case "\r": output.append(UInt8(ascii: "r"))
+        case "\t": output.append(UInt8(ascii: "t"))
+        case "\"", "\\": output.append(UInt8(truncatingIfNeeded: scalar.value))
+        default: "u\(Int(scalar.value).padded(to: 4, radix: 16))".withBytes { output.append($0) }
+        }
+    }
+}
