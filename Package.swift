@@ -54,6 +54,7 @@ let package = Package(
         example("UpdateListeners"),
         example("SwiftUIApp"),
         example("CrossProcess"),
+        example("ConfigTool"),
         example("Daemon"),
         example("Workers"),
         example("Fleet", ["EtcdStorage", "ObservableStorage"]),
@@ -87,7 +88,7 @@ let package = Package(
         .testTarget(
             name: "PackageTests",
             dependencies: [
-                "CloudStorage", "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport",
+                "CloudStorage", "ConfigTool", "Daemon", "Peer", "Workers", "ObservableStorage", "PropertyListCoding", "TestSupport",
                 "UserDefaultsStorage",
             ],
             swiftSettings: testSettings),

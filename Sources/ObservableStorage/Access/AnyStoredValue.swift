@@ -6,7 +6,7 @@ public import PropertyListCoding
 /// for setting in settings.storedValues {
 ///     print(setting.name, setting.typeName, try setting.value ?? "", setting.summary ?? "")
 /// }
-/// try settings.storedValues.first { $0.name == "port" }?.set(text: "8080")
+/// try settings.storedValue(named: "port").set(text: "8080")
 /// ```
 public struct AnyStoredValue: Sendable {
     /// The name of the key in the store, also for a value of a scene.
@@ -16,8 +16,8 @@ public struct AnyStoredValue: Sendable {
     /// The name of the value's type: `Int`, `Optional<String>`.
     public let typeName: String
 
-    private let key: any AnyStorageKey
-    private let store: ObservableStore
+    let key: any AnyStorageKey
+    let store: ObservableStore
 
     init<Value>(_ key: StorageKey<Value>, in store: ObservableStore) {
         name = key.fallback?.name ?? key.name
@@ -96,6 +96,16 @@ extension KeyedStore {
             AnyStoredValue(table.checked(key.storageKey), in: store)
         }
         return table.storageKeys.map { value($0) }
+    }
+
+    /// The value of a key by its name; see ``storedValues``.
+    ///
+    /// - Throws: ``StorageError/unknownName(key:group:)`` if none of the keys has the name.
+    public func storedValue(named name: String) throws(StorageError) -> AnyStoredValue {
+        guard let value = storedValues.first(where: { $0.name == name }) else {
+            throw .unknownName(key: name, group: String(describing: Keys.self))
+        }
+        return value
     }
 }
 

@@ -11,7 +11,7 @@
 /// is about the member, for example about its generic parameters:
 ///
 /// - ``KeyedStore``: `addUpdateListener`, `changes`, `check`, `edit`, `remainingArguments`, `reset`, `snapshot`, `snapshots`, `store`,
-///   `stored`, `storedValues`, `unknownOverrides`, `update`, `values`
+///   `stored`, `storedValue`, `storedValues`, `unknownOverrides`, `update`, `values`
 /// - ``KeyedSnapshot``: `groupFailure`, `isSet`, `snapshot`
 /// - ``KeyedTransaction``: `transaction`
 /// - ``ObservableValues``: `bindings`, `settings`
