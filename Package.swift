@@ -57,6 +57,7 @@ let package = Package(
         example("UpdateListeners"),
         example("SwiftUIApp"),
         example("CrossProcess"),
+        example("ConfigTool"),
         example("Daemon"),
         example("Workers"),
         example("Fleet", ["EtcdStorage", "ObservableStorage"]),
@@ -92,8 +93,8 @@ let package = Package(
         .testTarget(
             name: "PackageTests",
             dependencies: [
-                "CloudStorage", "Daemon", "Peer", "Workers", "ObservableStorage", "ObservableStorageTesting", "PropertyListCoding",
-                "TestSupport", "UserDefaultsStorage",
+                "CloudStorage", "ConfigTool", "Daemon", "Peer", "Workers", "ObservableStorage", "ObservableStorageTesting",
+                "PropertyListCoding", "TestSupport", "UserDefaultsStorage",
             ],
             swiftSettings: testSettings),
         .testTarget(

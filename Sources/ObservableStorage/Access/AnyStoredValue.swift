@@ -6,7 +6,7 @@ public import PropertyListCoding
 /// for setting in settings.storedValues {
 ///     print(setting.name, setting.typeName, try setting.value ?? "", setting.summary ?? "")
 /// }
-/// try settings.storedValues.first { $0.name == "port" }?.set(text: "8080")
+/// try settings.storedValue(named: "port").set(text: "8080")
 /// ```
 public struct AnyStoredValue: Sendable {
     /// The name of the key in the store, also for a value of a scene.
@@ -102,6 +102,17 @@ extension KeyedStore {
         }
         return table.storageKeys.map { value($0) }
     }
+
+    /// The value of a key by its name; see ``storedValues``.
+    ///
+    /// - Throws: ``StorageError/unknownName(key:group:nearest:)`` if none of the keys has the name.
+    public func storedValue(named name: String) throws(StorageError) -> AnyStoredValue {
+        let values = storedValues
+        guard let value = values.first(where: { $0.name == name }) else {
+            throw .unknownName(key: name, group: String(describing: Keys.self), nearest: name.nearest(among: values.map(\.name)))
+        }
+        return value
+    }
 }
 
 extension AnyStorageKey {
@@ -119,8 +130,7 @@ extension AnyStorageKey {
     }
 
     fileprivate func text(in store: ObservableStore) throws(StorageError) -> String? {
-        let text = try storageKey.text(of: store.value(for: storageKey))
-        return isSecret && text != nil ? SecretNames.placeholder : text
+        try storageKey.shown(storageKey.text(of: store.value(for: storageKey)))
     }
 
     fileprivate func set(text: String, in store: ObservableStore) throws(StorageError) {
@@ -151,5 +161,10 @@ extension StorageKey {
     /// The stored form for a list of settings, in which a secret is not told.
     func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
         isSecret && stored != nil ? .string(SecretNames.placeholder) : stored
+    }
+
+    /// The same for the text of a value.
+    func shown(_ text: String?) -> String? {
+        isSecret && text != nil ? SecretNames.placeholder : text
     }
 }

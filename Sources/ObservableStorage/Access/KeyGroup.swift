@@ -11,7 +11,7 @@
 /// is about the member, for example about its generic parameters:
 ///
 /// - ``KeyedStore``: `addUpdateListener`, `changes`, `check`, `customMirror`, `edit`, `remainingArguments`, `reset`, `snapshot`, `snapshots`,
-///   `store`, `stored`, `storedValues`, `unknownOverrides`, `update`, `values`
+///   `store`, `stored`, `storedValue`, `storedValues`, `unknownOverrides`, `update`, `values`
 /// - ``KeyedSnapshot``: `customMirror`, `groupFailure`, `isSet`, `snapshot`
 /// - ``KeyedTransaction``: `transaction`
 /// - ``ObservableValues``: `bindings`, `settings`

@@ -90,3 +90,18 @@ public enum ValueSource: Sendable, Hashable {
     /// The key's own default.
     case keyDefault
 }
+
+extension ValueSource: CustomStringConvertible {
+    /// The source for people: `--server-port`, `stored`, `mandatory in /etc/xdg/example.mandatory.plist`.
+    public var description: String {
+        switch self {
+        case .mandatory(let file): "mandatory in \(file)"
+        case .argument(let name), .environment(let name), .override(let name): name
+        case .stored: "stored"
+        case .inherited: "inherited"
+        case .registered: "registered"
+        case .defaults(let file): "default in \(file)"
+        case .keyDefault: "default"
+        }
+    }
+}

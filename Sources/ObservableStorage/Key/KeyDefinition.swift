@@ -58,6 +58,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var codecNumber = UniqueNumber.next()
         /// Throws an error for an invalid value, stored or set; nil if all values are valid.
         var validate: (@Sendable (Value) throws -> Void)?
+        /// The ranges that valid values are in, for people.
+        var ranges: [String] = []
         /// Throws an error if setting a stored form would make the values of the key's group invalid; nil if the group has no rule.
         var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> Void)?
         /// Convert a value of an earlier type, the newest type first; nil for a value of another type.

@@ -30,14 +30,14 @@ extension StorageKey {
     public func validated<Range: RangeExpression & Sendable>(in range: Range) -> StorageKey where Range.Bound == Value {
         validated { value in
             if !range.contains(value) { throw CodingFailure(value, isNotIn: range) }
-        }
+        }.with { $0.ranges.append(range.text) }
     }
 
     /// The same key whose values must be nil or in a range; see ``validated(_:)``.
     public func validated<Range: RangeExpression & Sendable>(in range: Range) -> StorageKey where Value == Range.Bound? {
         validated { value in
             if let value, !range.contains(value) { throw CodingFailure(value, isNotIn: range) }
-        }
+        }.with { $0.ranges.append(range.text) }
     }
 }
 

@@ -44,6 +44,11 @@ public struct StoreSnapshot: Sendable {
         return snapshot
     }
 
+    /// The snapshot of what is stored, without any other values.
+    var withoutLayers: StoreSnapshot {
+        StoreSnapshot(stored, ValueLayers(), of: cache, reports)
+    }
+
     /// The snapshot that replaces one whose values are not valid together.
     func replacing(_ failure: StorageError) -> StoreSnapshot {
         var replacement = self

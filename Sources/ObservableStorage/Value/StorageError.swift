@@ -54,7 +54,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case repeatedName(key: String, group: String)
     /// The values of a group are not valid together, by its own rule.
     case invalidGroup(group: String, reason: String)
-    /// A name is stored that no key of a group has; the nearest is that of a key of which it may be a misspelling.
+    /// A name is stored, or a value is asked for by it, that no key of a group has; the nearest is that of a key of which it may be a
+    /// misspelling.
     case unknownName(key: String, group: String, nearest: String? = nil)
     /// A value is stored under an earlier name of a key, possibly by an earlier version of the program, although its present name has one.
     case superseded(key: String, earlierName: String)
@@ -176,8 +177,8 @@ extension StorageError: CustomStringConvertible {
             "the values of \(group) are not valid together: \(reason); the last valid ones are used, and what is stored was left as it is"
         case .unknownName(let key, let group, let nearest):
             """
-            key "\(key)": stored, but no key of \(group) has this name\(nearest.map { ", but one has \"\($0)\"" } ?? ""); correct the name, or \
-            remove it
+            key "\(key)": no key of \(group) has this name\(nearest.map { ", but one has \"\($0)\"" } ?? ""); correct the name, or remove what \
+            is stored
             """
         case .superseded(let key, let earlierName):
             """

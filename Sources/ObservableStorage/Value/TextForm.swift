@@ -58,6 +58,11 @@ enum TextForm {
         cases(of: type)?.first { $0.name == text || "\($0.value)" == text }?.value
     }
 
+    /// The texts of all values of an enumeration or of `Bool`; empty for another type.
+    static func names(of type: Any.Type) -> [String] {
+        wrapped(type) is Bool.Type ? ["true", "false"] : cases(of: type)?.map(\.name) ?? []
+    }
+
     /// The cases of an enumeration by name, which is the raw value if that is a string; nil for another type.
     private static func cases(of type: Any.Type) -> [(name: String, value: Any)]? {
         func cases<Value: CaseIterable>(_ type: Value.Type) -> [(name: String, value: Any)] {
@@ -70,13 +75,29 @@ enum TextForm {
     ///
     /// - Parameter isText: whether they are given as text, so that the form of numbers and the like is named, too.
     static func expectation(of type: Any.Type, isText: Bool = false) -> String {
-        let form =
+        let form = isText || hasStoredForm(type) ? form(of: type) : nil
+        return form.map { "\(type) (\($0))" } ?? "\(type)"
+    }
+
+    // Whether stored values have the form of texts.
+    private static func hasStoredForm(_ type: Any.Type) -> Bool {
+        wrapped(type) is Duration.Type || wrapped(type) is any CaseIterable.Type
+    }
+
+    /// What the texts of a type's values are, for people: `one of light, dark`; nil if that is not known, or if it is any text.
+    ///
+    /// - Parameter ranges: those that valid values are in.
+    static func form(of type: Any.Type, in ranges: [String] = []) -> String? {
+        let form: String? =
             switch wrapped(type) {
             case is Duration.Type: "a duration such as 100ms, 1.5s or 1m"
-            case let type where type is any CaseIterable.Type: cases(of: type).flatMap(caseList)
-            case let type: isText ? textForm(of: type) : nil
+            case is any CaseIterable.Type: cases(of: type).flatMap(caseList)
+            // The limits of the type are wider than the ranges.
+            case is any FixedWidthInteger.Type where !ranges.isEmpty: "a whole number"
+            case let type: textForm(of: type)
             }
-        return form.map { "\(type) (\($0))" } ?? "\(type)"
+        let parts = (form.map { [$0] } ?? []) + ranges.map { "in \($0)" }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 
     private static func caseList(_ cases: [(name: String, value: Any)]) -> String? {

@@ -8,8 +8,6 @@ nonisolated extension StorageKey<Int> {
     fileprivate static let runs = StorageKey("runs", default: 0)
 }
 
-private struct UnknownSetting: Error {}
-
 @Suite("Writing a command-line tool", .timeLimit(.minutes(10)))
 struct CommandLineToolTests {
     // snippet: WritingACommandLineTool
@@ -23,8 +21,7 @@ struct CommandLineToolTests {
     // snippet: WritingACommandLineTool
     func configure(_ arguments: [String], _ settings: KeyedStore<ToolKeys>) async throws -> [String] {
         if arguments.count == 2 {
-            guard let setting = settings.storedValues.first(where: { $0.name == arguments[0] }) else { throw UnknownSetting() }
-            try setting.set(text: arguments[1])
+            try settings.storedValue(named: arguments[0]).set(text: arguments[1])
             try await settings.store.flush()
         }
         return try settings.storedValues.map { "\($0.name) = \(try $0.text ?? "")    # \($0.summary ?? "")" }
@@ -57,7 +54,8 @@ struct CommandLineToolTests {
         let error = await #expect(throws: StorageError.self) { try await configure(["width", text], settings) }
         #expect("\(try #require(error))".contains("\"width\""))
         #expect(settings.width == 100)
-        await #expect(throws: UnknownSetting.self) { try await configure(["height", "1"], settings) }
+        let unknown = StorageError.unknownName(key: "height", group: "ToolKeys")
+        await #expect(throws: unknown) { try await configure(["height", "1"], settings) }
     }
 
     @Test("A setting can be given as an argument, and the other arguments are left")
