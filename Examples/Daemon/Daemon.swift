@@ -7,7 +7,7 @@ struct Configuration: KeyGroup {
     let minimumWorkers = StorageKey("minimumWorkers", default: 1)
     let maximumWorkers = StorageKey("maximumWorkers", default: 4)
     /// What the server knows its clients by; it is never printed.
-    let password = StorageKey<String?>("password")
+    let password = StorageKey<String?>("password").secret()
 
     struct Invalid: Error, CustomStringConvertible {
         let description: String
