@@ -93,6 +93,7 @@ struct JSONEditingTests {
         Edit("the last ones after a comment", "{\"a\": 1, // a\n \"b\": 2,\n \"c\": 3}", ["b": nil, "c": nil], "{\"a\": 1 // a\n}"),
         Edit("after a comment, commas first", "{\"a\": 1 // a\n , \"b\": 2}", ["b": nil], "{\"a\": 1 // a\n }"),
         Edit("between comments, commas first", "{\"a\": 1 // a\n, \"b\": 2 /* b\n */}", ["b": nil], "{\"a\": 1 // a\n /* b\n */}"),
+        Edit("after comments, commas first", "{\"a\": 1 // a\n, /* b\n */ \"b\": 2\n}", ["b": nil], "{\"a\": 1 // a\n /* b\n */\n}"),
         Edit("a bracket on the last line", "{ \"a\": 1,\n  \"b\": \"//\" }", ["b": nil], "{ \"a\": 1 }"),
         Edit("a null", "{\"a\": null}", ["a": nil], "{\"a\": null}"),
         Edit("a member inside", "{\"a\": {\"b\": 1, \"c\": 2}, \"d\": 1}", ["a": ["b": 1]], "{\"a\": {\"b\": 1}, \"d\": 1}"),

@@ -67,7 +67,8 @@ extension JSONEditor {
             // What was before the last child is the last one now.
             let beginsLine = bytes.line(of: comma, after: end).flatMap { $0.indentation.upperBound == comma ? $0 : nil }
             let next = bytes.endOfSpaces(from: last.end, before: close)
-            let isBeforeLineEnding = survivors == children.count - 1 && bytes.endOfLineEnding(at: next) > next
+            let isAlone = survivors == children.count - 1 && text(last.anchor..<last.start).allSatisfy(\.isXMLSpace)
+            let isBeforeLineEnding = isAlone && bytes.endOfLineEnding(at: next) > next
             let keepsLine = !isBeforeLineEnding && hasLineComment(in: end..<comma)
             change((keepsLine ? comma : beginsLine?.ending.lowerBound ?? comma)..<comma + 1)
         }
