@@ -49,8 +49,18 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
             try keys.validate(KeyedSnapshot(snapshot, self))
         } catch {
             // The text of the error may have any of the values.
-            let reason = hasSecrets ? "\(type(of: error)) \(SecretNames.placeholder)" : "\(error)"
-            throw .invalidGroup(group: "\(Keys.self)", reason: reason)
+            let isTold = !hasSecrets || !storageKeys.contains { isSecret($0, toldIn: "\(error)", of: snapshot) }
+            throw .invalidGroup(group: "\(Keys.self)", reason: isTold ? "\(error)" : "\(type(of: error)) \(SecretNames.placeholder)")
+        }
+    }
+
+    private func isSecret(_ key: some AnyStorageKey, toldIn reason: String, of snapshot: StoreSnapshot) -> Bool {
+        guard key.isSecret else { return false }
+        do throws(StorageError) {
+            let text = try key.storageKey.text(of: snapshot[key.storageKey]) ?? ""
+            return !text.isEmpty && reason.contains(text)
+        } catch {
+            return true
         }
     }
 

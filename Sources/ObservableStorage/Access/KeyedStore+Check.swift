@@ -19,7 +19,7 @@ extension KeyedStore {
     ///   another group; see ``StorageKey/name`` for one inside a dictionary.
     /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``.
     public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) {
-        try table.checkAll(in: store.snapshot, allowing: isAllowed)
+        try table.checkAll(in: store.snapshot.unreported, allowing: isAllowed)
     }
 }
 

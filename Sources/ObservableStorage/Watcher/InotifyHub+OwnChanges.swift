@@ -26,23 +26,22 @@
         ///   - path: the watched file, or the folder of the watched name.
         /// - Returns: nil if they are reported, because other subscribers need them, or the path leads elsewhere.
         func pause(_ events: UInt32, of key: WatchKey, at path: String, for subscriber: InotifyRegistration) -> PausedWatch? {
-            let (paused, isLost) = withState { state -> (PausedWatch?, Bool) in
+            let (paused, disturbed) = withState { state -> (PausedWatch?, [Int32]) in
                 guard let names = state.table.names(besides: key, of: subscriber), names.count <= Self.maximumNames else {
-                    return (nil, false)
+                    return (nil, [])
                 }
                 let others = names.map { ($0.name, $0.subscribers, file($0.name, in: path)) }
-                let isPaused = set(state.table.mask(of: key.watch) & ~events, of: key.watch, at: path, &state)
-                return (isPaused ? PausedWatch(key: key, path: path, others: others) : nil, !isPaused)
+                let disturbed = set(state.table.mask(of: key.watch) & ~events, of: key.watch, at: path, &state)
+                return (disturbed.isEmpty ? PausedWatch(key: key, path: path, others: others) : nil, disturbed)
             }
-            if isLost { reportLoss() }
+            reportLoss(of: disturbed)
             return paused
         }
 
         /// Reports all events again. Names that have another file than before are reported; the caller looks at its own.
         func resume(_ paused: PausedWatch) {
             let (key, path) = (paused.key, paused.path)
-            let isSet = withState { state in set(state.table.mask(of: key.watch), of: key.watch, at: path, &state) }
-            if !isSet { reportLoss() }
+            reportLoss(of: withState { state in set(state.table.mask(of: key.watch), of: key.watch, at: path, &state) })
             for (name, subscribers, before) in paused.others {
                 let now = file(name, in: path)
                 if now.map({ before?.isSameFile(as: $0) ?? false }) ?? (before == nil) { continue }

@@ -70,18 +70,18 @@
             _ subscriber: InotifyRegistration, path: String, name: String?, for mask: UInt32
         ) throws(WatchError) -> WatchKey? {
             // One critical section, because an event in between would find no subscriber.
-            let (result, isLost) = state.withLock { state -> (Int32, Bool) in
+            let (result, disturbed) = state.withLock { state -> (Int32, [Int32]) in
                 let instance = open(&state.instance)
-                guard instance >= 0 else { return (instance, false) }
+                guard instance >= 0 else { return (instance, []) }
                 // Added to those of other subscribers, as it is not known which watch it is.
                 let watch = calls.watch(instance, path, mask | UInt32(IN_MASK_ADD))
-                guard watch >= 0 else { return (watch, false) }
+                guard watch >= 0 else { return (watch, []) }
                 let before = state.table.mask(of: watch)
                 state.table.insert(subscriber, for: WatchKey(watch: watch, name: name), mask)
                 let needed = state.table.mask(of: watch)
-                return (watch, before & ~needed != 0 && !set(needed, of: watch, at: path, &state))
+                return (watch, before & ~needed == 0 ? [] : set(needed, of: watch, at: path, &state))
             }
-            if isLost { reportLoss() }
+            reportLoss(of: disturbed)
             switch -result {
             case ENOENT, ENOTDIR, ELOOP: return nil
             case ENOSPC: throw WatchError(reason: "no inotify watches are left (fs.inotify.max_user_watches)")
@@ -106,17 +106,20 @@
             state.withLock { body(&$0) }
         }
 
-        /// Sets the events of a watch; returns false if the path leads to another inode meanwhile, whose events may be lost then.
-        func set(_ mask: UInt32, of watch: Int32, at path: String, _ state: inout State) -> Bool {
-            guard let instance = state.instance?.descriptor else { return false }
+        /// Sets the events of a watch.
+        ///
+        /// - Returns: the watches whose events may be lost, because the path leads to another inode meanwhile.
+        func set(_ mask: UInt32, of watch: Int32, at path: String, _ state: inout State) -> [Int32] {
+            guard let instance = state.instance?.descriptor else { return [watch] }
             let found = calls.watch(instance, path, mask)
+            if found == watch { return [] }
             if found >= 0, state.table.mask(of: found) == 0 { _ = calls.unwatch(instance, found) }
-            return found == watch
+            return [watch, found]
         }
 
-        /// Makes all subscribers resolve their paths, and request their events again.
-        func reportLoss() {
-            deliver(InotifyEvent(watch: -1, mask: UInt32(IN_Q_OVERFLOW), name: nil))
+        /// Makes the subscribers of watches resolve their paths, and request their events again.
+        func reportLoss(of watches: [Int32]) {
+            for watch in watches { deliver(InotifyEvent(watch: watch, mask: UInt32(IN_UNMOUNT), name: nil)) }
         }
 
         private func watchMounts() {

@@ -31,7 +31,9 @@ struct AnyStoredValueTextTests {
     func named() throws {
         #expect(try settings().storedValue(named: "port").typeName == "UInt16")
         #expect(try settings().storedValue(named: ".server.host").text == "localhost")
-        let error = #expect(throws: StorageError.unknownName(key: "prot", group: "ToolKeys")) { try settings().storedValue(named: "prot") }
+        let error = #expect(throws: StorageError.unknownName(key: "prot", group: "ToolKeys", nearest: "port")) {
+            try settings().storedValue(named: "prot")
+        }
         #expect("\(try #require(error))".hasPrefix("key \"prot\": no key of ToolKeys has this name"))
     }
 

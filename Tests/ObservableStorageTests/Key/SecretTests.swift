@@ -30,6 +30,7 @@ private struct PairKeys: KeyGroup {
 
     func validate(_ snapshot: KeyedSnapshot<PairKeys>) throws {
         if snapshot.password == snapshot.name, !snapshot.name.isEmpty { throw Refused(description: "\(snapshot.password) is the name") }
+        if snapshot.name == "root" { throw Refused(description: "root has no password") }
     }
 }
 
@@ -203,12 +204,15 @@ struct SecretTests {
         #expect(!describe(try #require(inner)).contains(secret))
     }
 
-    @Test("The error of a group's rule has no values, if one of them is secret")
+    @Test("The error of a group's rule has its reason, unless that contains a secret")
     func group() async throws {
         let pair = KeyedStore<PairKeys>(store)
         pair.name = secret
         let error = #expect(throws: StorageError.self) { try pair.stored(\.password).set(secret) }
         #expect(error == .invalidGroup(group: "PairKeys", reason: "Refused <redacted>"))
+        try pair.stored(\.password).set("another")
+        let other = #expect(throws: StorageError.self) { try pair.stored(\.name).set("root") }
+        #expect(other == .invalidGroup(group: "PairKeys", reason: "root has no password"))
     }
 
     @Test("A list of settings has <redacted>, which a secret cannot be set to, and errors do not quote what was typed")
