@@ -13,12 +13,6 @@ private struct ToolKeys: KeyGroup {
     let nested = NestedKeys()
 }
 
-#if os(Linux)
-    private let isLinux = true
-#else
-    private let isLinux = false
-#endif
-
 private struct NestedKeys: KeyGroup {
     let prefix: String? = "outputFormat"
     let width = StorageKey("width", default: 80)
@@ -134,22 +128,6 @@ struct OverrideNameTests {
         #expect(settings.verbose && settings.remainingArguments.isEmpty)
         let none = KeyedStore<ToolKeys>(try ObservableStore(backend: InMemoryBackend()))
         #expect(none.unknownOverrides.isEmpty && none.remainingArguments.isEmpty)
-    }
-
-    @Test(
-        "Arguments and environment of the process are the default ones, for a file, a suite and the standard store", .enabled(if: isLinux))
-    func process() async throws {
-        let home = try TemporaryFolder()
-        for kind in ["file", "suite", "standard"] {
-            let ended = try await Subprocess.finished(
-                "Peer", ["overrides", kind, home.path("settings.plist"), "--port", "81", "in.txt"],
-                environment: ["XDG_CONFIG_HOME": home.path(".config"), "PEER_NAME": "n"])
-            #expect(ended.errors == "")
-            #expect(ended.text == "81 n overrides \(kind) \(home.path("settings.plist")) in.txt\n")
-        }
-        for file in ["settings.plist", ".config/Peer.plist", ".config/suite.plist"] {
-            #expect(try PropertyListFile(at: home.file(file)).load().values["port"] == 1)
-        }
     }
 
     @Test("Overrides of the standard store are refused after it was opened")
