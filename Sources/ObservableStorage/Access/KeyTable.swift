@@ -32,7 +32,9 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
     }
 
+    // Inlined: read.settings 1.4.
     /// Whether the group has a rule for values that depend on each other.
+    @inline(__always)
     var hasRule: Bool { rule != nil }
 
     /// Whether ``check(_:)`` has called the default implementation of ``KeyGroup/validate(_:)``, which accepts all values.
