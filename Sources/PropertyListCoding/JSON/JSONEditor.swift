@@ -44,8 +44,9 @@ struct JSONEditor {
             if reader.next == frame.closing {
                 try addAndRemove(in: frame, before: reader.offset, depth: parents.count + 1)
                 reader.offset += 1
-                guard let parent = parents.popLast() else { break }
-                frame = parent
+                if parents.isEmpty { break }
+                // Moved: a copy beside it would make the next change copy all children.
+                frame = parents.removeLast()
                 try endChild(of: &frame)
                 continue
             }
