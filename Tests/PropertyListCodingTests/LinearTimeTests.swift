@@ -30,6 +30,23 @@ import Testing
         #expect(try (0..<20).contains { _ in try milliseconds(large) < limit })
     }
 
+    @Test("Eight times the values inside containers are edited in about eight times the time", arguments: [false, true])
+    func edits(removes: Bool) throws {
+        func edit(_ count: Int) throws -> Double {
+            let names = (0..<count).map { "\($0)" }
+            let members = names.map { "\"\($0)\": {\"a\": 1, /* b */ \"c\": [2]}" }
+            let document = Data("{\(members.joined(separator: ",\n"))}".utf8)
+            let entries = Dictionary(uniqueKeysWithValues: names.map { ($0, PropertyListValue.dictionary(["a": 1, "c": [2]])) })
+            let new: PropertyListValue = removes ? ["c": []] : ["a": 2, "c": [2, 3], "d": 4]
+            let edits = entries.mapValues { _ in PropertyListValue?.some(new) }
+            let start = try Self.processorTime()
+            _ = try PropertyListValue.text(of: document, after: edits, of: entries)
+            return try Self.processorTime() - start
+        }
+        let limit = try 24 * (0..<3).map { _ in try edit(2_000) }.reduce(.infinity, min) + 2
+        #expect(try (0..<20).contains { _ in try edit(16_000) < limit })
+    }
+
     private func milliseconds(_ data: Data) throws -> Double {
         let start = try Self.processorTime()
         _ = failure(of: data)
