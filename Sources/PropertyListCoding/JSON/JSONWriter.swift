@@ -39,9 +39,7 @@ struct JSONWriter: ~Copyable {
     let substitutes: Substitutes
     /// The margin and the deepest indentation.
     private let indentation: [UInt8]
-    private var sorter: KeySorter
-    /// The keys of a dictionary, one after the other, to be sorted.
-    private var keys = OutputBuffer()
+    private var frames: DictionaryFrames
     /// The first value that cannot be written.
     var failure: PropertyListError?
 
@@ -82,8 +80,7 @@ struct JSONWriter: ~Copyable {
         (self.layout, self.substitutes) = (layout, substitutes)
         indentation = layout.margin + (0..<Self.maximumIndentation).flatMap { _ in layout.unit }
         output = OutputBuffer(capacity: 256 + value.childCount * 48)
-        let count = value.isDictionary ? value.childCount : 0
-        sorter = KeySorter(capacity: count, in: ScratchArena(size: KeySorter.scratchSize(for: count)))
+        frames = DictionaryFrames(for: value)
     }
 
     private consuming func data() throws(PropertyListError) -> Data {
@@ -95,22 +92,8 @@ struct JSONWriter: ~Copyable {
 // MARK: - Containers
 
 extension JSONWriter {
-    /// A container whose children are being written.
-    private struct Frame {
-        let isDictionary: Bool
-        var elements: [PropertyListValue] = []
-        var entries: [(key: String, value: PropertyListValue)] = []
-        /// The indices of the entries in the order of their keys.
-        var order: [Int] = []
-        var next = 0
-        /// Whether it is the dictionary in a tagged object.
-        var isTagged = false
-
-        var count: Int { isDictionary ? entries.count : elements.count }
-    }
-
     private mutating func put(root: PropertyListValue) {
-        var parents: [Frame] = []
+        var parents: [ContainerFrame] = []
         guard var frame = open(root, depth: layout.depth) else { return }
         while true {
             let depth = layout.depth + parents.count + 1
@@ -141,17 +124,17 @@ extension JSONWriter {
     }
 
     /// Writes a leaf, an empty container, or the opening bracket of another container, whose frame is returned.
-    private mutating func open(_ value: PropertyListValue, depth: Int) -> Frame? {
-        var frame: Frame
+    private mutating func open(_ value: PropertyListValue, depth: Int) -> ContainerFrame? {
+        var frame: ContainerFrame
         switch value {
         case .array(let elements):
             if elements.isEmpty { output.append("[]") }
-            frame = Frame(isDictionary: false, elements: elements)
+            frame = ContainerFrame(isDictionary: false, elements: elements)
         case .dictionary(let entries):
             let isTagged = substitutes == .tagged && Self.looksTagged(entries)
             if isTagged { output.append("{\"$dictionary\":") }
             if entries.isEmpty { output.append("{}") }
-            frame = self.frame(of: entries)
+            frame = frames.frame(of: entries)
             frame.isTagged = isTagged
         default:
             put(leaf: value)
@@ -166,19 +149,6 @@ extension JSONWriter {
     /// Whether the object of a dictionary would be read as another value.
     private static func looksTagged(_ entries: [String: PropertyListValue]) -> Bool {
         JSONReader.tag(of: entries) != nil || entries.count == 1 && entries[[String: PropertyListValue].uidKey] != nil
-    }
-
-    private mutating func frame(of dictionary: [String: PropertyListValue]) -> Frame {
-        let entries = Array(dictionary)
-        sorter.removeAll(reserving: entries.count)
-        keys.truncate(to: 0)
-        for (key, _) in entries {
-            let start = keys.count
-            key.withBytes { keys.append($0) }
-            sorter.append(from: start, count: keys.count - start)
-        }
-        sorter.sort(in: keys.bytes)
-        return Frame(isDictionary: true, entries: entries, order: (0..<sorter.count).map { sorter[$0] })
     }
 
     private mutating func put(_ bytes: [UInt8]) {

@@ -23,9 +23,7 @@ struct XMLWriter: ~Copyable {
     private let layout: XMLLayout
     /// The margin and the deepest indentation.
     private let indentation: [UInt8]
-    private var sorter: KeySorter
-    /// The keys of a dictionary, one after the other, to be sorted.
-    private var keys = OutputBuffer()
+    private var frames: DictionaryFrames
 
     // Full indentation would multiply the size of a deep container by its depth.
     private static let maximumTabs = 16
@@ -68,27 +66,14 @@ struct XMLWriter: ~Copyable {
         indentation = layout.margin + (0..<Self.maximumTabs).flatMap { _ in layout.unit }
         // Estimated, because growing by doubling would double the time.
         output = OutputBuffer(capacity: 1024 + value.childCount * 96)
-        let count = value.isDictionary ? value.childCount : 0
-        sorter = KeySorter(capacity: count, in: ScratchArena(size: KeySorter.scratchSize(for: count)))
+        frames = DictionaryFrames(for: value)
     }
 }
 
 // Containers.
 extension XMLWriter {
-    /// A container whose children are being written.
-    private struct Frame {
-        let isDictionary: Bool
-        var elements: [PropertyListValue] = []
-        var entries: [(key: String, value: PropertyListValue)] = []
-        /// The indices of the entries in the order of their keys.
-        var order: [Int] = []
-        var next = 0
-
-        var count: Int { isDictionary ? entries.count : elements.count }
-    }
-
     private mutating func put(root: PropertyListValue) throws(PropertyListError) {
-        var parents: [Frame] = []
+        var parents: [ContainerFrame] = []
         guard var frame = try open(root, depth: layout.depth) else { return }
         guard layout.depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
         while true {
@@ -117,15 +102,15 @@ extension XMLWriter {
     }
 
     /// Writes a leaf, an empty container, or the opening tag of another container, whose frame is returned.
-    private mutating func open(_ value: PropertyListValue, depth: Int) throws(PropertyListError) -> Frame? {
+    private mutating func open(_ value: PropertyListValue, depth: Int) throws(PropertyListError) -> ContainerFrame? {
         switch value {
         case .array(let elements):
             put(line: elements.isEmpty ? "<array/>" : "<array>")
-            return elements.isEmpty ? nil : Frame(isDictionary: false, elements: elements)
+            return elements.isEmpty ? nil : ContainerFrame(isDictionary: false, elements: elements)
         case .dictionary(let entries):
             try refuseUIDLookalike(entries)
             put(line: entries.isEmpty ? "<dict/>" : "<dict>")
-            return entries.isEmpty ? nil : frame(of: entries)
+            return entries.isEmpty ? nil : frames.frame(of: entries)
         case .string(let string): try put(string, as: "string")
         case .integer(let integer): put(number: integer, as: "integer")
         case .real(let real): put(real)
@@ -135,19 +120,6 @@ extension XMLWriter {
         case .uid(let uid): try put(uid: uid, depth: depth)
         }
         return nil
-    }
-
-    private mutating func frame(of dictionary: [String: PropertyListValue]) -> Frame {
-        let entries = Array(dictionary)
-        sorter.removeAll(reserving: entries.count)
-        keys.truncate(to: 0)
-        for (key, _) in entries {
-            let start = keys.count
-            key.withBytes { keys.append($0) }
-            sorter.append(from: start, count: keys.count - start)
-        }
-        sorter.sort(in: keys.bytes)
-        return Frame(isDictionary: true, entries: entries, order: (0..<sorter.count).map { sorter[$0] })
     }
 
     private func refuseUIDLookalike(_ entries: [String: PropertyListValue]) throws(PropertyListError) {
