@@ -26,11 +26,11 @@
         ///   - path: the watched file, or the folder of the watched name.
         /// - Returns: nil if they are reported, because other subscribers need them, or the path leads elsewhere.
         func pause(_ events: UInt32, of key: WatchKey, at path: String, for subscriber: InotifyRegistration) -> PausedWatch? {
-            let (paused, disturbed) = withState { state -> (PausedWatch?, [Int32]) in
+            let (paused, disturbed) = state.withLock { state -> (PausedWatch?, [Int32]) in
                 guard let names = state.table.names(besides: key, of: subscriber), names.count <= Self.maximumNames else {
                     return (nil, [])
                 }
-                let others = names.map { ($0.name, $0.subscribers, file($0.name, in: path)) }
+                let others = names.map { ($0.name, $0.subscribers, file(at: ResolvedPath($0.name, in: path))) }
                 let disturbed = set(state.table.mask(of: key.watch) & ~events, of: key.watch, at: path, &state)
                 return (disturbed.isEmpty ? PausedWatch(key: key, path: path, others: others) : nil, disturbed)
             }
@@ -41,18 +41,14 @@
         /// Reports all events again. Names that have another file than before are reported; the caller looks at its own.
         func resume(_ paused: PausedWatch) {
             let (key, path) = (paused.key, paused.path)
-            reportLoss(of: withState { state in set(state.table.mask(of: key.watch), of: key.watch, at: path, &state) })
+            reportLoss(of: state.withLock { state in set(state.table.mask(of: key.watch), of: key.watch, at: path, &state) })
             for (name, subscribers, before) in paused.others {
-                let now = file(name, in: path)
+                let now = file(at: ResolvedPath(name, in: path))
                 if now.map({ before?.isSameFile(as: $0) ?? false }) ?? (before == nil) { continue }
                 for subscriber in subscribers {
                     subscriber.receive(InotifyEvent(watch: key.watch, mask: UInt32(IN_MOVED_TO), name: name))
                 }
             }
-        }
-
-        private func file(_ name: String, in folder: String) -> FileIdentity? {
-            file(at: ResolvedPath(name, in: folder))
         }
 
         /// The file at a path; nil also if it cannot be looked up.

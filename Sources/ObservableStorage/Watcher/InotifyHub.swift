@@ -23,7 +23,7 @@
         let calls: InotifyCalls
         let files: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub")
-        private let state = Lock(State())
+        let state = Lock(State())
         private let mountReports = Lock(false)
 
         /// - Parameters:
@@ -99,11 +99,6 @@
                     if let instance = state.instance { _ = calls.unwatch(instance.descriptor, key.watch) }
                 }
             }
-        }
-
-        /// Runs a critical section on the instance and its subscribers.
-        func withState<Result>(_ body: (inout State) -> sending Result) -> sending Result {
-            state.withLock { body(&$0) }
         }
 
         /// Sets the events of a watch.

@@ -77,10 +77,9 @@
             }
             let file: FileIdentity?
             do throws(Failure) {
+                defer { hub.resume(paused) }
                 file = try body()
-                hub.resume(paused)
             } catch {
-                hub.resume(paused)
                 handler(.replaced)
                 throw error
             }
@@ -183,10 +182,10 @@
         private func walk(_ route: inout Route) throws(WatchError) -> Bool {
             var walk = PathWalk(path)
             var devices: Set<UInt64> = []
-            var end = "/"
+            var (end, isEndWatched) = ("/", false)
             while let step = walk.next() {
                 // Changes of the folder's own permissions are events of the folder above.
-                route.isFolderWatched = step.folder == end && !route.folderKeys.isEmpty
+                route.isFolderWatched = step.folder == end && isEndWatched
                 let isEnd = walk.last != nil && route.isFolderWatched
                 var folder = try watchFolder(of: step, for: isEnd ? InotifyEvent.folderOfFile : InotifyEvent.folder, in: &route)
                 var entry = try hub.files.watchedEntry(at: step.path)
@@ -207,7 +206,7 @@
                     try requireReports(of: device, at: step.path, in: &route)
                 }
                 if entry?.status.kind == .link { route.ends.append(step.path) }
-                end = step.path
+                (end, isEndWatched) = (step.path, folder.key != nil)
                 walk.found(entry?.status.kind, target: entry?.target)
                 route.target = TargetState(of: entry?.status)
             }

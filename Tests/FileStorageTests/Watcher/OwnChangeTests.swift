@@ -225,5 +225,21 @@
             #expect(reports(IN_MOVED_TO, in: folder.path("a")))
             registration.cancel()
         }
+
+        @Test("A folder reports its own permissions where the folder above may not be watched")
+        func forbiddenFolder() throws {
+            try Disk.writeDeep(folder.path("a/list"), "one")
+            let masks = Lock<[String: UInt32]>([:])
+            var calls = try FakeInotify().calls
+            let watch = calls.watch
+            calls.watch = { [folder] instance, path, mask in
+                if path == folder.url.path { return -EACCES }
+                masks.withLock { $0[path, default: 0] |= mask }
+                return watch(instance, path, mask)
+            }
+            let registration = try InotifyHub(calls: calls).register(folder.path("a/list")) { _ in }
+            #expect(masks.withLock { $0[folder.path("a")] ?? 0 } & UInt32(IN_ATTRIB) != 0)
+            registration.cancel()
+        }
     }
 #endif
