@@ -16,6 +16,7 @@ final class ValueEncoder: Encoder {
     fileprivate var entries: [String: PropertyListValue] = [:]
     // Nested containers, and encoders of superclasses: they may be written to until everything else has been encoded.
     private var nested: [(key: any CodingKey, encoder: ValueEncoder)] = []
+    private var nestedIndices: [String: Int] = [:]
     private var isMisused = false
 
     private init(_ codingPath: [any CodingKey]) {
@@ -83,8 +84,9 @@ final class ValueEncoder: Encoder {
 
     /// The encoder for a part of this value: the same one if a class and its superclass ask for the same entry.
     fileprivate func encoder(at key: any CodingKey) -> ValueEncoder {
-        if content == .dictionary, let earlier = nested.first(where: { $0.key.stringValue == key.stringValue }) { return earlier.encoder }
+        if content == .dictionary, let earlier = nestedIndices[key.stringValue] { return nested[earlier].encoder }
         let encoder = ValueEncoder(path(to: key))
+        nestedIndices[key.stringValue] = nested.count
         nested.append((key, encoder))
         return encoder
     }
