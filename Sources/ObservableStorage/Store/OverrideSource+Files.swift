@@ -21,10 +21,11 @@ extension OverrideSource {
         let calls = FileSystemCalls.live
         do throws(StorageError) {
             let file = try calls.destination(of: AbsolutePath(path))
-            if let size = calls.statusOrNil(at: file)?.identity.size, size > largestFileSize {
-                return .failure(CodingFailure("\(path): it has \(size) bytes; \(largestFileSize) are read at most"))
-            }
+            let tooLarge = { (size: Int64) in CodingFailure("\(path): it has \(size) bytes; \(largestFileSize) are read at most") }
+            if let size = calls.statusOrNil(at: file)?.identity.size, size > largestFileSize { return .failure(tooLarge(size)) }
             guard let bytes = try calls.readFile(at: file)?.bytes else { return .failure(CodingFailure("\(path): there is no such file")) }
+            // It may have grown since.
+            if bytes.count > largestFileSize { return .failure(tooLarge(Int64(bytes.count))) }
             guard let text = String(validating: bytes, as: UTF8.self) else { return .failure(CodingFailure("\(path): it is not UTF-8")) }
             return .success(text.last?.isNewline == true ? String(text.dropLast()) : text)
         } catch {
@@ -38,6 +39,6 @@ extension EntryCache {
     func open(_ overrides: [OverrideSource]) {
         if overrides.isEmpty { return }
         let opened = overrides.map { $0.readingFiles() }
-        update { $0.layers.overrides = opened }
+        update { $0.layers.overrides = Overrides(opened) }
     }
 }
