@@ -58,7 +58,7 @@ struct ArgumentList: Sendable {
         if argument.hasPrefix("--set=") { return setting(String(argument.dropFirst(6)), "--set ", at: index, count: 1) }
         let (name, attached) = argument.splitAtEqualSign
         return (
-            name.overrideWords.joined(separator: "-"),
+            name.overrideWords,
             Option(
                 name: name, style: name.hasPrefix("--") ? .long : .short, index: index, count: 1, attached: attached,
                 next: next.flatMap { isValue($0) ? $0 : nil })
@@ -68,7 +68,7 @@ struct ArgumentList: Sendable {
     private static func setting(_ text: String, _ prefix: String, at index: Int, count: Int) -> (words: String, Option)? {
         let (name, value) = text.splitAtEqualSign
         let option = Option(name: prefix + name, style: .set, index: index, count: count, attached: value, next: nil)
-        return (name.overrideWords.joined(separator: "-"), option)
+        return (name.overrideWords, option)
     }
 
     private static func isValue(_ argument: String) -> Bool {
@@ -84,7 +84,7 @@ struct ArgumentList: Sendable {
     }
 
     private func words(of name: EntryName) -> String {
-        name.overrideNames.first { $0.hasPrefix("-") }.map { $0.overrideWords.joined(separator: "-") } ?? name.overrideWords
+        name.overrideNames.first { $0.hasPrefix("-") }.map(\.overrideWords) ?? name.overrideWords
     }
 }
 

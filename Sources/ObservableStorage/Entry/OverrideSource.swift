@@ -56,7 +56,7 @@ public struct OverrideSource: Sendable {
     /// Texts by the name of the key in the store, such as `server/port`, for what a program has read by itself.
     public static func texts(_ texts: [String: String]) -> OverrideSource {
         OverrideSource(
-            content: .texts(texts.reduce(into: [:]) { $0[$1.key.overrideWords.joined(separator: "-")] = (name: $1.key, text: $1.value) }))
+            content: .texts(texts.reduce(into: [:]) { $0[$1.key.overrideWords] = (name: $1.key, text: $1.value) }))
     }
 }
 
@@ -84,10 +84,30 @@ final class OverrideText: Sendable, Equatable {
     }
 }
 
-extension [OverrideSource] {
+/// The sources of overrides of a store, and the texts that were looked up in them.
+final class Overrides: Sendable {
+    static let none = Overrides([])
+    // Any number of keys may be created.
+    private static let limit = 10_000
+
+    /// Those with precedence first.
+    let sources: [OverrideSource]
+    // Looking one up takes longer than everything else that a change of its entry does.
+    private let texts = Lock<[EntryName: OverrideText?]>([:])
+
+    init(_ sources: [OverrideSource]) {
+        self.sources = sources
+    }
+
+    var isEmpty: Bool { sources.isEmpty }
+
     /// The text of the first source that has one for a key.
     func text(of name: EntryName) -> OverrideText? {
-        lazy.compactMap { $0.text(of: name) }.first
+        if isEmpty { return nil }
+        if let known = texts.withLock({ $0[name] }) { return known }
+        let text = sources.lazy.compactMap { $0.text(of: name) }.first
+        texts.withLock { if $0.count < Self.limit { $0.updateValue(text, forKey: name) } }
+        return text
     }
 }
 
@@ -124,13 +144,13 @@ extension OverrideSource {
 extension EntryName {
     /// The words of the key's name, as arguments have them: `server-port`.
     var overrideWords: String {
-        ([registered] + path).flatMap(\.overrideWords).joined(separator: "-")
+        ([registered] + path).map(\.overrideWords).filter { !$0.isEmpty }.joined(separator: "-")
     }
 }
 
 extension String {
-    /// The words of a name, in lower case: `launch` and `count` of `launchCount`, `launch-count` and `LAUNCH_COUNT`.
-    var overrideWords: [String] {
+    /// The words of a name as arguments have them: `launch-count` for `launchCount`, `launch-count` and `LAUNCH_COUNT`.
+    var overrideWords: String {
         var words: [String] = []
         var word = ""
         for (index, character) in zip(indices, self) {
@@ -143,6 +163,6 @@ extension String {
             }
             if character.isLetter || character.isNumber { word.append(character) }
         }
-        return word.isEmpty ? words : words + [word.lowercased()]
+        return (word.isEmpty ? words : words + [word.lowercased()]).joined(separator: "-")
     }
 }

@@ -4,8 +4,8 @@ import PropertyListCoding
 struct ValueLayers: Sendable {
     /// Values that take precedence over all others, and cannot be set.
     var mandatory: [String: PropertyListValue] = [:]
-    /// The sources of texts that take precedence over stored values in this process, those with precedence first.
-    var overrides: [OverrideSource] = []
+    /// Texts that take precedence over stored values in this process.
+    var overrides = Overrides.none
     /// Values registered by this process for use while none is stored.
     var registered: [String: PropertyListValue] = [:]
     /// Values for use while none is stored or registered.
@@ -33,7 +33,7 @@ struct ValueLayers: Sendable {
     /// The same layers without overrides, for what is stored: other processes do not have them.
     var withoutOverrides: ValueLayers {
         var layers = self
-        layers.overrides = []
+        layers.overrides = .none
         return layers
     }
 

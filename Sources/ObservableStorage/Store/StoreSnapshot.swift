@@ -30,7 +30,7 @@ public struct StoreSnapshot: Sendable {
     }
 
     /// The sources of overrides in the store of the snapshot.
-    var overrides: [OverrideSource] { layers.overrides }
+    var overrides: [OverrideSource] { layers.overrides.sources }
 
     /// The snapshot of what is stored, which overrides do not hide.
     var withoutOverrides: StoreSnapshot {
