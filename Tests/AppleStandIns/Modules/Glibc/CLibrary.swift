@@ -1,12 +1,6 @@
-// What Apple's module Musl adds in Swift to the headers, as far as the package uses it. It has the name of the other C library because
-// the toolchain's Foundation imports that. (Platform.swift and TiocConstants.swift in stdlib/public/Platform of swiftlang/swift)
-@_exported import SwiftGlibc
-
-public var errno: Int32 {
-    get { __errno_location().pointee }
-    set { __errno_location().pointee = newValue }
-}
-nonisolated(unsafe) public let MAP_FAILED: UnsafeMutableRawPointer! = UnsafeMutableRawPointer(bitPattern: -1)
+// What the modules Darwin and Musl add alike in Swift to the headers. Tests/Musl/check uses it, too.
+// (Platform.swift in stdlib/public/Platform of swiftlang/swift)
+import SwiftGlibc
 
 public var environ: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> { fatalError() }
 
@@ -17,14 +11,9 @@ public func openat(_ fd: Int32, _ path: UnsafePointer<CChar>, _ oflag: Int32, _ 
 public func fcntl(_ fd: Int32, _ cmd: Int32) -> Int32 { -1 }
 public func fcntl(_ fd: Int32, _ cmd: Int32, _ value: Int32) -> Int32 { -1 }
 public func fcntl(_ fd: Int32, _ cmd: Int32, _ ptr: UnsafeMutableRawPointer) -> Int32 { -1 }
-public var TIOCGWINSZ: UInt { 0x5413 }
 public func ioctl(_ fd: CInt, _ request: UInt) -> CInt { -1 }
 public func ioctl(_ fd: CInt, _ request: UInt, _ value: CInt) -> CInt { -1 }
 public func ioctl(_ fd: CInt, _ request: UInt, _ ptr: UnsafeMutableRawPointer) -> CInt { -1 }
-
-public var SIG_DFL: sighandler_t? { nil }
-public var SIG_IGN: sighandler_t { fatalError() }
-public var SIG_ERR: sighandler_t { fatalError() }
 
 // The headers have them as numbers of the type Int32.
 public var S_IFMT: mode_t { 0o170000 }
