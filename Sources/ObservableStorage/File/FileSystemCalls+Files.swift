@@ -95,10 +95,10 @@ extension FileSystemCalls {
         }
     }
 
-    /// Takes the exclusive lock of an open file; returns false if it is held.
-    func tryLock(_ descriptor: Int32) throws(SystemError) -> Bool {
+    /// Takes the exclusive lock of an open file, or a shared one; returns false if another one excludes it.
+    func tryLock(_ descriptor: Int32, isShared: Bool = false) throws(SystemError) -> Bool {
         do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try lock(descriptor) }
+            try uninterrupted { () throws(SystemError) in try isShared ? lockShared(descriptor) : lock(descriptor) }
             return true
         } catch let error where error.code == EWOULDBLOCK {
             return false

@@ -92,6 +92,7 @@ extension FileSystemCalls {
             return ObservableStorage.mappingObjection(of: descriptor, device: UInt64(truncatingIfNeeded: status.st_dev))
         },
         lock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX | LOCK_NB) } },
+        lockShared: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_SH | LOCK_NB) } },
         awaitLock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_EX) } },
         unlock: { descriptor throws(SystemError) in try call { flock(descriptor, LOCK_UN) } },
         pause: { duration in sleep(for: duration) },

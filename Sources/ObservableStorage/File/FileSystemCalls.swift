@@ -58,6 +58,8 @@ package struct FileSystemCalls: Sendable {
     var mappingObjection: @Sendable (_ descriptor: Int32) throws(SystemError) -> String?
     /// Takes the exclusive lock of an open file, or throws `EWOULDBLOCK` if it is held.
     package var lock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+    /// Takes a shared lock of an open file, or throws `EWOULDBLOCK` if somebody has the exclusive one.
+    var lockShared: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     /// Takes the exclusive lock of an open file, and waits for it.
     package var awaitLock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     package var unlock: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void

@@ -1,6 +1,6 @@
 import FoundationSubset
 
-/// An edit log whose owner has died, locked until it is removed or released.
+/// An edit log whose owner has died, with a shared lock until it is removed or released.
 struct DeadEditLog {
     fileprivate let file: ResolvedPath
     /// Nil if the file is not an edit log.
@@ -79,7 +79,9 @@ extension EditLogFolder {
         }
         var isKept = false
         defer { if !isKept { unlock(descriptor) } }
-        guard try calls.tryLock(descriptor) else { return nil }
+        // Shared, because only the owner's lock says that it lives: a process that is only reading must not hide the log from one that
+        // is storing its edits, whose commit would then be made without them.
+        guard try calls.tryLock(descriptor, isShared: true) else { return nil }
         let status = try calls.status(of: descriptor)
         // Its owner may just have removed it.
         guard status.kind == .file, status.links == 1, status.owner == owner, status.permissions & 0o022 == 0 else { return nil }

@@ -13,8 +13,8 @@ final class CallRecorder: Sendable {
     /// Whether a call may change files. A process that is stopped at another one leaves the same files as at the next that may.
     static func changesFiles(_ name: String) -> Bool {
         ![
-            "awaitLock", "checkWriting", "close", "list", "lock", "map", "mappingObjection", "read", "readAt", "readLink", "rewind",
-            "statusOfDescriptor", "statusOfPath", "unlock", "workingFolder",
+            "awaitLock", "checkWriting", "close", "list", "lock", "lockShared", "map", "mappingObjection", "read", "readAt", "readLink",
+            "rewind", "statusOfDescriptor", "statusOfPath", "unlock", "workingFolder",
         ].contains(name)
     }
 
@@ -189,6 +189,10 @@ final class CallRecorder: Sendable {
         calls.lock = { descriptor throws(SystemError) in
             try self.record("lock")
             try live.lock(descriptor)
+        }
+        calls.lockShared = { descriptor throws(SystemError) in
+            try self.record("lockShared")
+            try live.lockShared(descriptor)
         }
         calls.awaitLock = { descriptor throws(SystemError) in
             try self.record("awaitLock")

@@ -46,6 +46,19 @@ struct DeadStoreTests {
         #expect(!FileManager.default.fileExists(atPath: fixture.logs))
     }
 
+    @Test("A log that somebody else reads at this moment is replayed nevertheless, or an edit would be made without it")
+    func readByOthers() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let reader = EditLogFolder(list: fixture.list, calls: .live)
+        let logs = try reader.deadLogs()
+        #expect(logs.count == 1)
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).editReplaying().values == ["k": 2])
+        reader.release(logs)
+        #expect(try fixture.stored() == ["k": 2])
+        #expect(fixture.logNames.isEmpty)
+    }
+
     @Test("The log of a living store is left alone")
     func living() async throws {
         let fixture = try EditLogFixture(["k": 1])
