@@ -3,22 +3,22 @@ import FoundationSubset
 public import ObservableStorage
 import PropertyListCoding
 
-/// Keeps chosen keys of a store equal on all devices of a user, through iCloud's key-value store.
+/// Keeps chosen keys of a store in sync on all devices of a user, through iCloud's key-value store.
 ///
-/// The newest edit of a key wins. The mirror pulls before it pushes, never pushes a default, and changes that it pulls have the origin
-/// `ChangeOrigin.external`. The page of the module has all rules.
+/// The newest edit of a key wins. The mirror pulls before it pushes, and never pushes a default; pulled changes have the origin
+/// `ChangeOrigin.external`. The page of the module lists all rules.
 ///
 /// ```swift
 /// let mirror = CloudMirror(store, keys: .volume, .theme)
 /// mirror.start()
 /// ```
 public actor CloudMirror {
-    /// What happens to a mirror, besides changes of values.
+    /// An event other than a change of a value.
     public enum Event: Sendable, Hashable {
-        /// The first download from the cloud has begun. It has not ended: values arrive until some time later.
+        /// The first download from the cloud has begun. Its values arrive later; its end is not reported.
         case downloadBegan
-        /// The user has signed in to another account. Values that it does not have stay on the device, and are not pushed until they are
-        /// edited.
+        /// The user has signed in to another account. Values that the account does not have stay on the device, and are not pushed until
+        /// they are edited.
         case accountChanged
         /// The cloud is full: edits stay on the device until something is removed.
         case quotaExceeded
@@ -28,31 +28,31 @@ public actor CloudMirror {
         case rejected(StorageError)
     }
 
-    private nonisolated let store: ObservableStore
-    private nonisolated let remote: any CloudRemote
+    nonisolated let store: ObservableStore
+    nonisolated let remote: any CloudRemote
     private nonisolated let keys: [any AnyStorageKey]
     nonisolated let executor = DispatchQueueExecutor(label: "CloudMirror")
-    private nonisolated let publisher = ChangePublisher<Event>()
-    private nonisolated let clock: @Sendable () -> Int64
-    private nonisolated let afterDelay: @Sendable (DispatchTimeInterval, @escaping @Sendable () -> Void) -> Void
-    /// The state while the mirror runs.
-    private var state: CloudMirrorState?
+    nonisolated let publisher = ChangePublisher<Event>()
+    nonisolated let clock: @Sendable () -> Int64
+    nonisolated let afterDelay: @Sendable (DispatchTimeInterval, @escaping @Sendable () -> Void) -> Void
+    /// The state while the mirror runs; nil before and after.
+    var state: CloudMirrorState?
     private var tokens: [ObservationToken] = []
     /// Waits for the store's storage to be opened; nil if the mirror runs or was stopped.
     private var opening: Task<Void, Never>?
-    // A download takes seconds.
-    private var backoff = Backoff(firstDelay: 2000)
-    /// The number of delays that have begun: only the end of the last one counts.
-    private var delays = 0
+    // Milliseconds: a download takes seconds.
+    var backoff = Backoff(firstDelay: 2000)
+    /// The number of delays that have started: only the end of the latest one counts.
+    var delays = 0
 
     /// The mirror's serial dispatch queue.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
 
-    /// Creates a mirror of some keys of a store; ``start()`` begins.
+    /// Creates a mirror of some keys of a store. Call ``start()`` to begin.
     ///
-    /// A secret (`StorageKey.secret()`) is refused, which is reported in the store's `failures`: the mirror has the other keys.
+    /// A secret (`StorageKey.secret()`) is refused, which is reported in the store's `failures`; the other keys are mirrored.
     ///
     /// - Parameters:
     ///   - store: the store, which the mirror retains.
@@ -65,7 +65,7 @@ public actor CloudMirror {
         self.init(store, list, remote)
     }
 
-    /// Creates a mirror of some keys of a group; ``start()`` begins.
+    /// Creates a mirror of some keys of a group. Call ``start()`` to begin.
     ///
     /// - Parameters:
     ///   - settings: access to the store, which the mirror retains.
@@ -101,14 +101,13 @@ public actor CloudMirror {
         publisher.finish()
     }
 
-    /// Begins to mirror: pulls what is newer in the cloud, then pushes what is newer here.
+    /// Starts mirroring: pulls what is newer in the cloud, then pushes what is newer here.
     ///
-    /// Edits from now on are mirrored. Returns immediately; the work is done on a queue of the mirror. It goes on until ``stop()``, until
-    /// the mirror is released, or until the store is closed. While the store's storage could not be opened yet, the mirror waits for that,
-    /// because the stored values and the times of their edits are not known. A read-only store is not mirrored, which is reported in its
-    /// `failures`.
+    /// Returns immediately; the work is done on a queue of the mirror, until ``stop()`` is called, the mirror is released, or the store is
+    /// closed. If the store's storage could not be opened yet, the mirror waits for it, because the stored values and the times of their
+    /// edits are not known before. A read-only store is not mirrored, which is reported in its `failures`.
     public nonisolated func start() {
-        // The times of edits could not be stored.
+        // It could not store the times of edits.
         if store.isReadOnly { return store.report(.readOnly(file: store.name)) }
         guard store.isOpened else { return perform { $0.waitUntilOpened() } }
         let (keys, entries, tokens) = observe()
@@ -117,39 +116,39 @@ public actor CloudMirror {
 
     private nonisolated func observe() -> Beginning {
         let keys = keys.map { store.mirrored($0) }
-        // Observed before the values are read: nothing is missed, and what is seen twice is the same the second time.
+        // Observed before the values are read, so that no change is missed. A change that is seen twice has no effect the second time.
         let tokens = keys.map(observe) + [remote.observe { [weak self] change in self?.perform { $0.receive(change) } }]
         let entries = store.entries(of: keys.flatMap { [$0.name, CloudStamp.entryName(of: $0.name)] })
         return (keys, entries, tokens)
     }
 
-    /// Ends the mirroring after the work in progress; ``start()`` begins again. Both sides keep their values.
+    /// Stops mirroring after the work in progress; ``start()`` resumes it. Both sides keep their values.
     public nonisolated func stop() {
         perform { $0.end() }
     }
 
-    /// Pushes the values of which no mirror has seen an edit, where the cloud has none: those that were stored before the program mirrored
-    /// them.
+    /// Pushes the values that were stored before the program mirrored them, if the cloud has no value for their keys.
     ///
     /// A mirror does not do that by itself, because a cloud that has not been downloaded yet looks like an empty one. Such a value has no
-    /// time: every edit on any device takes precedence over it.
+    /// time of an edit, so an edit on any device takes precedence over it.
     public nonisolated func uploadExisting() {
-        perform { $0.handle(.uploading) }
+        perform { $0.handle(.uploadExisting) }
     }
 
-    /// What happens to the mirror from now on, as a new stream for each call, until the mirror is released.
+    /// A new stream of later events, which ends when the mirror is released.
     ///
-    /// A quota that is exceeded, a refused key and a rejected value are also reported in the store's `failures`.
+    /// An exceeded quota, a refused key and a rejected value are also reported in the store's `failures`.
     public nonisolated var events: AsyncStream<Event> {
         publisher.stream()
     }
 
-    private nonisolated func perform(_ body: @escaping @Sendable (isolated CloudMirror) -> Void) {
+    nonisolated func perform(_ body: @escaping @Sendable (isolated CloudMirror) -> Void) {
         executor.queue.async { [weak self] in self?.assumeIsolated(body) }
     }
 }
 
-// Inputs.
+// MARK: - Inputs
+
 extension CloudMirror {
     private typealias Beginning = (
         keys: [MirroredKey], entries: [String: PropertyListValue], tokens: [ObservationToken]
@@ -166,7 +165,7 @@ extension CloudMirror {
     }
 
     private func beginOpened() {
-        // Stopped meanwhile.
+        // The mirror was stopped meanwhile.
         guard opening != nil else { return }
         let (keys, entries, tokens) = observe()
         begin(keys, entries, tokens)
@@ -186,15 +185,15 @@ extension CloudMirror {
         }
         remote.synchronize()
         handle(.started(values: entries, stamps: stamps, cloud: remote.values()))
-        // Notifications of edits that were made meanwhile may have come before the state.
-        for key in keys { look(at: key.name) }
+        // Notifications of edits made meanwhile may have arrived before there was a state.
+        for key in keys { handleEdit(of: key.name) }
     }
 
     private nonisolated func observe(_ key: MirroredKey) -> ObservationToken {
         store.observeEntry(key.name) { [weak self, clock] change in
-            // The time of the edit is taken here: the mirror's queue may come to it after a later edit elsewhere.
+            // The time of the edit is taken here: the mirror's queue may handle it only after a later edit on another device.
             let time = clock()
-            self?.perform { $0.look(at: change.key, after: change, of: time) }
+            self?.perform { $0.handleEdit(of: change.key, after: change, at: time) }
         } onFinish: { [weak self] in
             self?.perform { $0.end() }
         }
@@ -203,13 +202,13 @@ extension CloudMirror {
     /// Compares the present value of a key with the last known one.
     ///
     /// - Parameter time: the time of the change.
-    private func look(at name: String, after change: Change<PropertyListValue?>? = nil, of time: Int64? = nil) {
+    private func handleEdit(of name: String, after change: Change<PropertyListValue?>? = nil, at time: Int64? = nil) {
         let stampName = CloudStamp.entryName(of: name)
         let entries = store.entries(of: [name, stampName])
         let isMigration = change?.origin == .migration
-        // Of a migration that was followed by an edit, only the edit counts.
+        // If an edit has followed a migration, only the edit counts.
         if isMigration, entries[name] != change?.newValue { return }
-        // A default may be what observers see of a removal.
+        // Observers may be told of a removal as a change to the default.
         let isExternal = change?.origin == .external && (entries[name] == nil || entries[name] == change?.newValue)
         handle(
             .localChanged(
@@ -223,86 +222,12 @@ extension CloudMirror {
         handle(.cloudChanged(change, remote.values()))
     }
 
-    private func end() {
+    func end() {
         opening?.cancel()
         opening = nil
         state = nil
-        let ended = tokens
+        let cancelled = tokens
         tokens = []
-        for token in ended { token.cancel() }
-    }
-}
-
-// Actions.
-extension CloudMirror {
-    /// - Parameter time: the time of the input; nil for now.
-    private func handle(_ input: CloudMirrorState.Input, at time: Int64? = nil) {
-        var (inputs, time) = ([input], time)
-        while !inputs.isEmpty {
-            guard let actions = state?.handle(inputs.removeFirst(), now: time.take() ?? clock()) else { return }
-            inputs += perform(actions)
-        }
-    }
-
-    /// Performs actions, and returns edits that were made before a pulled value could replace them.
-    private func perform(_ actions: [CloudMirrorState.Action]) -> [CloudMirrorState.Input] {
-        var (pulls, notes, hasPushed): ([ObservableStore.Replacement], EntryEdits, Bool) = ([], [:], false)
-        for action in actions {
-            switch action {
-            case .pull(let name, let old, let new, let stamp):
-                pulls.append((name, old, new, (CloudStamp.entryName(of: name), stamp.entry(beside: new))))
-            case .note(let name, let stamp):
-                notes.updateValue(stamp?.entry(beside: state?.value(of: name)), forKey: CloudStamp.entryName(of: name))
-            case .push(let name, let entry):
-                remote.set(entry, forKey: name)
-                hasPushed = true
-            case .wait:
-                delays += 1
-                afterDelay(backoff.fail()) { [weak self, delays] in
-                    self?.perform { mirror in
-                        if mirror.delays == delays { mirror.handle(.waited(mirror.remote.values())) }
-                    }
-                }
-            case .tell(let event): tell(event)
-            }
-        }
-        // Before the times are noted: after a crash that loses an edit in memory, the stored time would tell that it was pushed.
-        if hasPushed { remote.synchronize() }
-        do throws(StorageError) {
-            let missed = try store.replace(pulls)
-            try store.note(notes)
-            confirmStored(pulls)
-            return missed.map { name, value in .missed(name, value) }
-        } catch {
-            if error != .closed { store.report(error) }
-            end()
-            return []
-        }
-    }
-
-    /// Records when pulled values are stored: a change that the storage has afterwards is none that was made before.
-    private func confirmStored(_ pulls: [ObservableStore.Replacement]) {
-        if pulls.isEmpty { return }
-        Task { [weak self, store] in
-            do {
-                try await store.flush(to: .journal)
-            } catch {
-                // The store has reported it, and writes them later.
-                return
-            }
-            let present = store.entries(of: pulls.map(\.name))
-            let stored = pulls.reduce(into: EntryEdits()) { if present[$1.name] == $1.new { $0.updateValue($1.new, forKey: $1.name) } }
-            self?.perform { $0.handle(.stored(stored)) }
-        }
-    }
-
-    private func tell(_ event: Event) {
-        publisher.publish(event)
-        switch event {
-        case .downloadBegan, .accountChanged: break
-        case .quotaExceeded: store.report(.unmirrored(key: nil, reason: "iCloud is full; remove something from it"))
-        case .refused(let key, let reason): store.report(.unmirrored(key: key, reason: reason))
-        case .rejected(let error): store.report(error)
-        }
+        for token in cancelled { token.cancel() }
     }
 }

@@ -9,7 +9,7 @@ public import PropertyListCoding
 /// let tablet = CloudMirror(tabletStore, keys: .volume, remote: cloud.makeRemote())
 /// ```
 public final class InMemoryCloud: Sendable {
-    /// The values, and what each device is notified with.
+    /// The values, and the notifications of each device.
     private let state: Lock<(values: [String: PropertyListValue], devices: [ChangePublisher<CloudChange>])>
 
     /// Creates a cloud with some values.
@@ -29,12 +29,12 @@ public final class InMemoryCloud: Sendable {
         return Remote(cloud: self, changes: changes)
     }
 
-    /// Replaces all values, as the service does, and tells all devices why.
+    /// Replaces all values, as the service does, and notifies all devices of the reason.
     public func replaceValues(_ values: [String: PropertyListValue], because change: CloudChange) {
-        tell(change) { $0 = values }
+        apply(change) { $0 = values }
     }
 
-    private func tell(
+    private func apply(
         _ change: CloudChange, except device: ChangePublisher<CloudChange>? = nil, _ edit: (inout [String: PropertyListValue]) -> Void
     ) {
         let (_, devices) = state.take { state in
@@ -52,7 +52,7 @@ public final class InMemoryCloud: Sendable {
         func values() -> [String: PropertyListValue?] { cloud.values }
 
         func set(_ value: PropertyListValue, forKey name: String) {
-            cloud.tell(.serverChange, except: changes) { $0[name] = value }
+            cloud.apply(.serverChange, except: changes) { $0[name] = value }
         }
 
         func synchronize() {}

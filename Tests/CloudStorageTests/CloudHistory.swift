@@ -139,7 +139,7 @@ struct CloudHistory {
 
     private mutating func waitIsOver(_ index: Int) {
         devices[index].isWaiting = false
-        handle(.waited(devices[index].copy), index)
+        handle(.delayEnded(devices[index].copy), index)
     }
 
     private mutating func start(_ index: Int) {
@@ -170,7 +170,7 @@ struct CloudHistory {
         switch action {
         case .pull(let name, let old, let new, let stamp):
             let present = devices[index].values[name]
-            guard present == old else { return .missed(name, present) }
+            guard present == old else { return .pullSkipped(name, present) }
             if let before = devices[index].stamps[name], before.time > stamp.time {
                 violations.append("device \(index) goes back from \(before.time) to \(stamp.time) of \(name)")
             }
@@ -179,12 +179,12 @@ struct CloudHistory {
             }
             devices[index].values[name] = new
             devices[index].stamps[name] = stamp
-        case .note(let name, let stamp): devices[index].stamps[name] = stamp
+        case .setStamp(let name, let stamp): devices[index].stamps[name] = stamp
         case .push(let name, let entry):
             devices[index].copy[name] = entry
             devices[index].outbox.append((name, entry))
-        case .wait: devices[index].isWaiting = true
-        case .tell: break
+        case .readLater: devices[index].isWaiting = true
+        case .report: break
         }
         return nil
     }

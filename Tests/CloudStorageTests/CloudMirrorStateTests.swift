@@ -35,13 +35,13 @@ struct CloudMirrorStateTests {
     @Test("A pull that finds the pulled value notes its time; one that finds another value leaves it to the edit that follows")
     func missedPull() {
         for (time, actions) in [
-            (200, [.push("a", entry(3, at: 200)), .note("a", stamp(200))]), (60, [.pull("a", from: 3, to: 1, stamp(70))]),
+            (200, [.push("a", entry(3, at: 200)), .setStamp("a", stamp(200))]), (60, [.pull("a", from: 3, to: 1, stamp(70))]),
         ] as [(Int64, [CloudMirrorState.Action])] {
             var (state, pull) = started(2, nil, cloud: ["a": entry(1, at: 70)])
             #expect(pull == [.pull("a", from: 2, to: 1, stamp(70))])
             var other = state
-            #expect(other.handle(.missed("a", 1), now: 300) == [.note("a", stamp(70))])
-            #expect(state.handle(.missed("a", 3), now: 300) == [])
+            #expect(other.handle(.pullSkipped("a", 1), now: 300) == [.setStamp("a", stamp(70))])
+            #expect(state.handle(.pullSkipped("a", 3), now: 300) == [])
             // The edit was made before the value in the cloud was known here: the later one counts.
             #expect(state.handle(edit(3), now: time) == actions)
         }
@@ -58,7 +58,7 @@ struct CloudMirrorStateTests {
         }
         for first in [nil, stamp(5)] {
             #expect(change(to: 1, after: first) == [pull])
-            #expect(change(to: 3, after: first) == [.push("a", entry(3, at: 200)), .note("a", stamp(200))])
+            #expect(change(to: 3, after: first) == [.push("a", entry(3, at: 200)), .setStamp("a", stamp(200))])
         }
         #expect(change(to: 3, after: nil, isStored: true) == [.pull("a", from: 3, to: 2, stamp(10))])
     }
@@ -68,7 +68,7 @@ struct CloudMirrorStateTests {
         var (state, _) = started(1, stamp(5), cloud: ["a": entry(1, at: 5)])
         var time = stamp(300)
         time.isOfValue = false
-        #expect(state.handle(edit(2, time), now: 200) == [.push("a", entry(2, at: 301)), .note("a", stamp(301))])
+        #expect(state.handle(edit(2, time), now: 200) == [.push("a", entry(2, at: 301)), .setStamp("a", stamp(301))])
         #expect(state.handle(edit(3, stamp(400)), now: 200) == [])
     }
 
@@ -89,21 +89,21 @@ struct CloudMirrorStateTests {
     @Test("An unset key is not pushed, and a removal that was not pushed yet is")
     func unset() {
         #expect(started(nil).1 == [])
-        #expect(started(nil, stamp(5, isPushed: false)).1 == [.push("a", entry(nil, at: 5)), .note("a", stamp(5))])
+        #expect(started(nil, stamp(5, isPushed: false)).1 == [.push("a", entry(nil, at: 5)), .setStamp("a", stamp(5))])
     }
 
     @Test("An edit is pushed with the present time, in one entry with the value")
     func edit() {
         var (state, _) = started()
-        #expect(state.handle(edit(1), now: 200) == [.push("a", entry(1, at: 200)), .note("a", stamp(200))])
-        #expect(state.handle(edit(nil), now: 201) == [.push("a", entry(nil, at: 201)), .note("a", stamp(201))])
+        #expect(state.handle(edit(1), now: 200) == [.push("a", entry(1, at: 200)), .setStamp("a", stamp(200))])
+        #expect(state.handle(edit(nil), now: 201) == [.push("a", entry(nil, at: 201)), .setStamp("a", stamp(201))])
     }
 
     @Test("The newer edit wins, whichever side has it")
     func newest() {
         #expect(started(1, stamp(5), cloud: ["a": entry(2, at: 6)]).1 == [.pull("a", from: 1, to: 2, stamp(6))])
         #expect(started(1, stamp(7), cloud: ["a": entry(2, at: 6)]).1 == [.push("a", entry(1, at: 7))])
-        #expect(started(1, stamp(5), cloud: ["a": entry(1, at: 6)]).1 == [.note("a", stamp(6))])
+        #expect(started(1, stamp(5), cloud: ["a": entry(1, at: 6)]).1 == [.setStamp("a", stamp(6))])
     }
 
     @Test("A removal wins over an older value, and loses against a newer one")
@@ -123,7 +123,7 @@ struct CloudMirrorStateTests {
     func future() {
         var (state, actions) = started(1, stamp(5), cloud: ["a": entry(2, at: 9_000)])
         #expect(actions == [.pull("a", from: 1, to: 2, stamp(9_000))])
-        #expect(state.handle(edit(3), now: 200) == [.push("a", entry(3, at: 9_001)), .note("a", stamp(9_001))])
+        #expect(state.handle(edit(3), now: 200) == [.push("a", entry(3, at: 9_001)), .setStamp("a", stamp(9_001))])
     }
 
     @Test("After the latest time that there is, edits have that time as well")
@@ -167,9 +167,9 @@ struct CloudMirrorStateTests {
 
     @Test("An edit that was made while no mirror ran counts as made right after the last common value")
     func unseenEdit() {
-        #expect(started(2, stamp(5), cloud: ["a": entry(1, at: 5)]).1 == [.push("a", entry(2, at: 6)), .note("a", stamp(6))])
+        #expect(started(2, stamp(5), cloud: ["a": entry(1, at: 5)]).1 == [.push("a", entry(2, at: 6)), .setStamp("a", stamp(6))])
         #expect(started(2, stamp(5), cloud: ["a": entry(1, at: 6)]).1 == [.pull("a", from: 2, to: 1, stamp(6))])
-        #expect(started(nil, stamp(5), cloud: ["a": entry(1, at: 5)]).1 == [.push("a", entry(nil, at: 6)), .note("a", stamp(6))])
+        #expect(started(nil, stamp(5), cloud: ["a": entry(1, at: 5)]).1 == [.push("a", entry(nil, at: 6)), .setStamp("a", stamp(6))])
     }
 
     @Test("A default that reading has written is not pushed, neither at once nor after a removal")
@@ -180,7 +180,7 @@ struct CloudMirrorStateTests {
         #expect(state.handle(edit(1), now: 201).first == .push("a", entry(1, at: 201)))
         #expect(state.handle(edit(9), now: 202).first == .push("a", entry(9, at: 202)))
         _ = state.handle(edit(nil), now: 203)
-        #expect(state.handle(edit(9), now: 204) == [.note("a", nil)])
+        #expect(state.handle(edit(9), now: 204) == [.setStamp("a", nil)])
         #expect(started(9, stamp(5), cloud: ["a": entry(nil, at: 5)], key: key).1 == [.pull("a", from: 9, to: nil, stamp(5))])
     }
 
@@ -202,24 +202,24 @@ struct CloudMirrorStateTests {
     @Test("Another value that a migration sets is not pulled back, and counts as made right after the value that it replaces")
     func migratedValue() {
         var (state, _) = started(1, stamp(5), cloud: ["a": entry(1, at: 5)])
-        #expect(state.handle(edit(0, isMigration: true), now: 200) == [.push("a", entry(0, at: 6)), .note("a", stamp(6))])
+        #expect(state.handle(edit(0, isMigration: true), now: 200) == [.push("a", entry(0, at: 6)), .setStamp("a", stamp(6))])
         #expect(state.handle(.cloudChanged(.serverChange, ["a": entry(0, at: 6)]), now: 201) == [])
         #expect(state.handle(.cloudChanged(.serverChange, ["a": entry(1, at: 5)]), now: 202) == [.push("a", entry(0, at: 6))])
         (state, _) = started(1)
         #expect(state.handle(edit(0, isMigration: true), now: 200) == [])
     }
 
-    @Test("The begin of the first download holds pushes until a delay is over, and pushes what was discarded")
+    @Test("The start of the first download holds pushes until a delay is over, and pushes what was discarded")
     func initialSync() {
         var (state, _) = started()
         _ = state.handle(edit(1), now: 200)
         #expect(
             state.handle(.cloudChanged(.initialSync, [:]), now: 201) == [
-                .tell(.downloadBegan), .note("a", stamp(200, isPushed: false)), .wait,
+                .report(.downloadBegan), .setStamp("a", stamp(200, isPushed: false)), .readLater,
             ])
-        #expect(state.handle(edit(2), now: 202) == [.note("a", stamp(202, isPushed: false))])
+        #expect(state.handle(edit(2), now: 202) == [.setStamp("a", stamp(202, isPushed: false))])
         #expect(state.handle(.cloudChanged(.serverChange, [:]), now: 203) == [])
-        #expect(state.handle(.waited([:]), now: 204) == [.push("a", entry(2, at: 202)), .note("a", stamp(202))])
+        #expect(state.handle(.delayEnded([:]), now: 204) == [.push("a", entry(2, at: 202)), .setStamp("a", stamp(202))])
     }
 
     @Test("What arrives with the first download is pulled if it is newer")
@@ -227,26 +227,26 @@ struct CloudMirrorStateTests {
         var (state, _) = started(1, stamp(5), cloud: ["a": entry(1, at: 5)])
         _ = state.handle(.cloudChanged(.initialSync, ["a": entry(1, at: 5)]), now: 200)
         #expect(state.handle(.cloudChanged(.serverChange, ["a": entry(3, at: 6)]), now: 201) == [.pull("a", from: 1, to: 3, stamp(6))])
-        #expect(state.handle(.waited(["a": entry(3, at: 6)]), now: 202) == [])
+        #expect(state.handle(.delayEnded(["a": entry(3, at: 6)]), now: 202) == [])
     }
 
     @Test("The values of an account are not pushed to another one until they are edited")
     func accountChange() {
         var (state, _) = started(1, stamp(5), cloud: ["a": entry(1, at: 5)])
-        #expect(state.handle(.cloudChanged(.accountChange, [:]), now: 200) == [.tell(.accountChanged), .note("a", nil)])
+        #expect(state.handle(.cloudChanged(.accountChange, [:]), now: 200) == [.report(.accountChanged), .setStamp("a", nil)])
         #expect(state.handle(.cloudChanged(.serverChange, [:]), now: 201) == [])
         #expect(state.handle(edit(2), now: 202).first == .push("a", entry(2, at: 202)))
         (state, _) = started(1, stamp(500), cloud: ["a": entry(1, at: 500)])
         #expect(
             state.handle(.cloudChanged(.accountChange, ["a": entry(7, at: 3)]), now: 600) == [
-                .tell(.accountChanged), .pull("a", from: 1, to: 7, stamp(3)),
+                .report(.accountChanged), .pull("a", from: 1, to: 7, stamp(3)),
             ])
     }
 
     @Test("A value that the cloud had and has no more is not pushed: it is another account's cloud, or was emptied")
     func emptied() {
-        #expect(started(1, stamp(5)).1 == [.note("a", nil)])
-        #expect(started(1, stamp(5, isPushed: false)).1 == [.push("a", entry(1, at: 5)), .note("a", stamp(5))])
+        #expect(started(1, stamp(5)).1 == [.setStamp("a", nil)])
+        #expect(started(1, stamp(5, isPushed: false)).1 == [.push("a", entry(1, at: 5)), .setStamp("a", stamp(5))])
     }
 
     @Test("After the quota is exceeded nothing is pushed until something is removed")
@@ -257,18 +257,18 @@ struct CloudMirrorStateTests {
         _ = state.handle(edit(2), now: 200)
         #expect(
             state.handle(.cloudChanged(.quotaViolation, cloud), now: 201) == [
-                .tell(.quotaExceeded), .note("a", stamp(200, isPushed: false)),
+                .report(.quotaExceeded), .setStamp("a", stamp(200, isPushed: false)),
             ])
-        #expect(state.handle(edit(3), now: 202) == [.note("a", stamp(202, isPushed: false))])
+        #expect(state.handle(edit(3), now: 202) == [.setStamp("a", stamp(202, isPushed: false))])
         #expect(state.handle(.cloudChanged(.serverChange, cloud), now: 203) == [])
         var other = state
         #expect(
             state.handle(.localChanged("b", nil, nil, isMigration: false), now: 204) == [
-                .push("b", entry(nil, at: 204)), .note("b", stamp(204)), .push("a", entry(3, at: 202)), .note("a", stamp(202)),
+                .push("b", entry(nil, at: 204)), .setStamp("b", stamp(204)), .push("a", entry(3, at: 202)), .setStamp("a", stamp(202)),
             ])
         #expect(
             other.handle(.cloudChanged(.serverChange, ["b": entry(nil, at: 204)]), now: 205) == [
-                .push("a", entry(3, at: 202)), .note("a", stamp(202)), .pull("b", from: 1, to: nil, stamp(204)),
+                .push("a", entry(3, at: 202)), .setStamp("a", stamp(202)), .pull("b", from: 1, to: nil, stamp(204)),
             ])
     }
 
@@ -276,9 +276,9 @@ struct CloudMirrorStateTests {
     func refusedKeys() {
         let long = String(repeating: "a", count: 65)
         var (state, actions) = started(1, stamp(5), key: MirroredKey(name: long))
-        #expect(actions == [.tell(.refused(key: long, reason: "its name has 65 bytes, and iCloud allows 64"))])
+        #expect(actions == [.report(.refused(key: long, reason: "its name has 65 bytes, and iCloud allows 64"))])
         #expect(state.handle(.localChanged(long, 2, nil, isMigration: false), now: 200) == [])
-        #expect(started(key: MirroredKey(name: "a", obstacle: "no")).1 == [.tell(.refused(key: "a", reason: "no"))])
+        #expect(started(key: MirroredKey(name: "a", obstacle: "no")).1 == [.report(.refused(key: "a", reason: "no"))])
     }
 
     @Test("A value that is too large is refused, told once, and pushed when it is smaller")
@@ -286,12 +286,12 @@ struct CloudMirrorStateTests {
         var (state, _) = started()
         let large = PropertyListValue.string(String(repeating: "x", count: 1_000_001))
         let actions = state.handle(edit(large), now: 200)
-        guard case .note("a", stamp(200, isPushed: false)) = actions.first, case .tell(.refused("a", _)) = actions.last else {
+        guard case .setStamp("a", stamp(200, isPushed: false)) = actions.first, case .report(.refused("a", _)) = actions.last else {
             Issue.record("\(actions.count) actions")
             return
         }
         #expect(state.handle(.cloudChanged(.serverChange, [:]), now: 201) == [])
-        #expect(state.handle(edit(1), now: 202) == [.push("a", entry(1, at: 202)), .note("a", stamp(202))])
+        #expect(state.handle(edit(1), now: 202) == [.push("a", entry(1, at: 202)), .setStamp("a", stamp(202))])
     }
 
     @Test("A value of another type is rejected and told once; the own one is kept, and pushed after the next edit")
@@ -302,22 +302,22 @@ struct CloudMirrorStateTests {
             return value
         }
         var (state, actions) = started(1, stamp(5), cloud: ["a": entry("x", at: 6)], key: key)
-        #expect(actions == [.tell(.rejected(error))])
+        #expect(actions == [.report(.rejected(error))])
         #expect(state.handle(.cloudChanged(.serverChange, ["a": entry("x", at: 6)]), now: 200) == [])
         #expect(state.handle(edit(2), now: 3).first == .push("a", entry(2, at: 7)))
     }
 
     @Test("A value that cannot be read is told once, is neither replaced nor pulled, and hides no other")
     func unreadable() {
-        let told = CloudMirrorState.Action.tell(.rejected(.unmirrored(key: "a", reason: "its value in the cloud cannot be read")))
+        let told = CloudMirrorState.Action.report(.rejected(.unmirrored(key: "a", reason: "its value in the cloud cannot be read")))
         #expect(started(1, stamp(5, isPushed: false), cloud: ["a": nil]).1 == [told])
         var state = CloudMirrorState([MirroredKey(name: "a"), MirroredKey(name: "b")])
         let cloud: [String: PropertyListValue?] = ["a": nil, "b": entry(2, at: 6)]
         let begin = CloudMirrorState.Input.started(values: ["a": 1, "b": 1], stamps: ["a": stamp(5), "b": stamp(5)], cloud: cloud)
         #expect(state.handle(begin, now: 100) == [told, .pull("b", from: 1, to: 2, stamp(6))])
         #expect(state.handle(.cloudChanged(.serverChange, cloud), now: 101) == [])
-        #expect(state.handle(.uploading, now: 102) == [])
-        #expect(state.handle(edit(3), now: 200) == [.note("a", stamp(200, isPushed: false))])
+        #expect(state.handle(.uploadExisting, now: 102) == [])
+        #expect(state.handle(edit(3), now: 200) == [.setStamp("a", stamp(200, isPushed: false))])
         var older = state
         let readable = { (entry: PropertyListValue) in cloud.merging(["a": entry]) { $1 } }
         #expect(
@@ -326,7 +326,7 @@ struct CloudMirrorStateTests {
             ])
         #expect(
             older.handle(.cloudChanged(.serverChange, readable(entry(4, at: 100))), now: 201) == [
-                .push("a", entry(3, at: 200)), .note("a", stamp(200)),
+                .push("a", entry(3, at: 200)), .setStamp("a", stamp(200)),
             ])
     }
 
@@ -340,7 +340,7 @@ struct CloudMirrorStateTests {
         }
         var (state, _) = started(1, stamp(5), cloud: cloud)
         let removal = CloudMirrorState.Input.localChanged("a", nil, stamp(5), isMigration: false, isExternal: true)
-        #expect(state.handle(removal, now: 200) == [.push("a", entry(nil, at: 200)), .note("a", stamp(200))])
+        #expect(state.handle(removal, now: 200) == [.push("a", entry(nil, at: 200)), .setStamp("a", stamp(200))])
     }
 
     @Test("An edit whose time another mirror of the same file has stored is not pushed twice")
@@ -353,11 +353,11 @@ struct CloudMirrorStateTests {
     @Test("Values from before the program mirrored them are pushed on request, where the cloud has none, and every edit wins over them")
     func uploading() {
         var (state, _) = started(1)
-        #expect(state.handle(.uploading, now: 200) == [.push("a", entry(1, at: 0)), .note("a", stamp(0))])
+        #expect(state.handle(.uploadExisting, now: 200) == [.push("a", entry(1, at: 0)), .setStamp("a", stamp(0))])
         #expect(state.handle(.cloudChanged(.serverChange, ["a": entry(2, at: 3)]), now: 201) == [.pull("a", from: 1, to: 2, stamp(3))])
-        #expect(state.handle(.uploading, now: 202) == [])
+        #expect(state.handle(.uploadExisting, now: 202) == [])
         (state, _) = started(nil)
-        #expect(state.handle(.uploading, now: 200) == [])
+        #expect(state.handle(.uploadExisting, now: 200) == [])
     }
 
     @Test("Other entries of the cloud are left alone, and a key that is given twice is one")

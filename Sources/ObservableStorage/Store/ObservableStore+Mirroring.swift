@@ -1,14 +1,14 @@
 package import PropertyListCoding
 
-/// A key whose entry is kept equal to one elsewhere, as in iCloud.
+/// A key whose entry is kept in sync with a remote one, as in iCloud.
 package struct MirroredKey: Sendable {
-    /// The name of the entry, equal in the store and elsewhere.
+    /// The name of the entry, in the store and remotely.
     package let name: String
     /// The reason why the key cannot be mirrored; nil if it can.
     package let obstacle: String?
-    /// The stored form of a default that reading the key writes; nil for most keys.
+    /// The stored form of the default, if reading the key stores it; nil for most keys.
     package let persistedDefault: PropertyListValue?
-    /// Returns a value from elsewhere as the store will hold it, or throws if it is not a value of the key.
+    /// Converts a remote value to the form that the store keeps, or throws if it is not a value of the key.
     package let stored: @Sendable (PropertyListValue) throws(StorageError) -> PropertyListValue
 
     package init(
@@ -19,17 +19,17 @@ package struct MirroredKey: Sendable {
     }
 }
 
-// What a mirror reads in its store, and does to it.
+// The interface of a store for mirrors.
 extension ObservableStore {
-    /// A value to be replaced if it is the expected one, and an entry that is set with it.
+    /// A value to be replaced if it is the expected one, and an entry about it that is set in the same edit.
     package typealias Replacement = (
-        name: String, old: PropertyListValue?, new: PropertyListValue?, note: (name: String, value: PropertyListValue)
+        name: String, old: PropertyListValue?, new: PropertyListValue?, metadata: (name: String, value: PropertyListValue)
     )
 
     /// Whether the store only reads its storage.
     package nonisolated var isReadOnly: Bool { backend.isReadOnly }
 
-    /// Whether the storage was read or written at least once, so that the stored entries are known.
+    /// Whether the storage has been read or written at least once, so that the stored entries are known.
     package nonisolated var isOpened: Bool { availabilityState.isOpened }
 
     /// Delivers an error to the readers of ``failures``.
@@ -37,7 +37,7 @@ extension ObservableStore {
         reports.report(error)
     }
 
-    /// Calls a closure with each change of an entry from now on, and another one when the store has ended.
+    /// Calls `onChange` for each later change of an entry, and `onFinish` when the store is closed.
     package nonisolated func observeEntry(
         _ name: String, _ onChange: @escaping @Sendable (Change<PropertyListValue?>) -> Void, onFinish: @escaping @Sendable () -> Void
     ) -> ObservationToken {
@@ -52,36 +52,36 @@ extension ObservableStore {
 
     /// Sets values that came from another device, as one revision with the origin ``ChangeOrigin/external``.
     ///
-    /// If another process has changed one of them before they are written, they are all replaced by what is stored.
+    /// If another process changes one of them before they are written, none of them is written, and the stored values replace them.
     ///
-    /// - Returns: the present values of those that have another one than expected, which are left as they are.
+    /// - Returns: the entries that do not have the expected value, and were left unchanged, with their present values.
     package nonisolated func replace(_ replacements: [Replacement]) throws(StorageError) -> [(String, PropertyListValue?)] {
         if replacements.isEmpty { return [] }
-        var missed: [(String, PropertyListValue?)] = []
+        var skipped: [(String, PropertyListValue?)] = []
         try synchronizer.change(retaining: self) { (state) throws(StorageError) in
             var (edits, condition) = (EntryEdits(), EntryEdits())
             for replacement in replacements {
                 let present = state.entries[replacement.name]
                 guard present == replacement.old else {
-                    missed.append((replacement.name, present))
+                    skipped.append((replacement.name, present))
                     continue
                 }
                 condition.updateValue(replacement.old, forKey: replacement.name)
                 edits.updateValue(replacement.new, forKey: replacement.name)
-                edits.updateValue(replacement.note.value, forKey: replacement.note.name)
+                edits.updateValue(replacement.metadata.value, forKey: replacement.metadata.name)
             }
             return try state.edit(edits, origin: .external, condition: condition)
         }
-        return missed
+        return skipped
     }
 
-    /// Sets entries that describe others.
-    package nonisolated func note(_ edits: EntryEdits) throws(StorageError) {
+    /// Sets entries that hold metadata of other entries.
+    package nonisolated func setMetadata(_ edits: EntryEdits) throws(StorageError) {
         if edits.isEmpty { return }
         try synchronizer.change(retaining: self) { (state) throws(StorageError) in try state.edit(edits) }
     }
 
-    /// A key as a mirror knows it.
+    /// The description of a key for a mirror.
     package nonisolated func mirrored(_ key: some AnyStorageKey) -> MirroredKey {
         let key = key.storageKey
         let name = key.definition.entryName
@@ -89,7 +89,7 @@ extension ObservableStore {
             return MirroredKey(
                 name: name.text, obstacle: "it is a value inside a dictionary; mirror a key of the whole dictionary instead")
         }
-        // The mirror has one name, and one type.
+        // The mirror only knows the present name and type.
         do { try migrateValue(of: key) } catch { reports.report(error) }
         return MirroredKey(
             name: name.own, persistedDefault: key.persistsDefault.isEmpty ? nil : persistedDefault(of: key),
