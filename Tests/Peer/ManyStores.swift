@@ -10,21 +10,25 @@ struct ManyStores {
     /// Prints how many descriptors the stores added, how many of all are inotify instances, how many stores observed a change, and
     /// how many of their descriptors are left at the end.
     func run() async throws {
-        // The descriptors of Foundation and Dispatch are open after the first store.
+        let key = StorageKey("count", default: 0)
+        // The descriptors of Foundation and Dispatch are open after the first store. A store watches its file once it is observed.
         let first = try ObservableStore(at: file(count))
-        try await first.update { $0[StorageKey("count", default: 0)] = 1 }
+        var tokens = [first.addUpdateListener(for: key) { _ in }]
+        try await first.update { $0[key] = 1 }
         try await first.close()
         let before = try descriptors()
         let stores = try (0..<count).map { try ObservableStore(at: file($0)) }
+        tokens += stores.map { $0.addUpdateListener(for: key) { _ in } }
         // What they do because they have begun to watch opens files for a moment.
         for store in stores { try await store.flush() }
         let during = try descriptors()
         for number in 0..<count { _ = try PropertyListFile(at: file(number)).edit { $0["count"] = 5 } }
         var heard = 0
         for store in stores {
-            for await count in store.values(of: StorageKey("count", default: 0)) where count == 5 { break }
+            for await count in store.values(of: key) where count == 5 { break }
             heard += 1
         }
+        tokens = []
         for store in stores { try await store.close() }
         let after = try descriptors()
         let instances = during.count { $0.contains("inotify") }

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationSubset
 
 /// A storage with files of its own for edits that it does not contain yet: a log of edits that are not committed, and a journal of commits
@@ -5,6 +6,13 @@ import FoundationSubset
 protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     /// Runs an edit; see ``CommittingBackend/edit(_:_:)``.
     func edit(_ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries
+
+    /// Watches the storage; see ``StorageBackend/watch(since:on:_:)``.
+    ///
+    /// - Parameter start: when it begins to watch; nil for now. Its first report follows, so that no change before is missed.
+    func watch(
+        on queue: DispatchQueue, from start: WatchStart?, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken
 
     /// The file of the storage; nil if its path cannot be resolved.
     var url: URL? { get }
@@ -37,6 +45,16 @@ protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     var needsSynchronization: Bool { get }
     /// Makes the commits of the journal durable.
     func synchronizeJournal() throws
+}
+
+extension StorageBackend {
+    /// Watches the storage, from a moment if it is a file.
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, from start: WatchStart,
+        _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        (self as? any JournalingBackend)?.watch(on: queue, from: start, report) ?? watch(since: revision, on: queue, report)
+    }
 }
 
 extension PropertyListFile: JournalingBackend {

@@ -3,16 +3,41 @@ import PropertyListCoding
 
 /// The watchers of a list and of its journal, which are not told of what the store that watches them writes.
 final class ListWatch: Sendable {
-    fileprivate let watcher: FileWatcher
-    fileprivate let journal: JournalWatch
+    private enum State {
+        case waiting
+        case watching(FileWatcher, JournalWatch)
+        case cancelled
+    }
 
-    init(_ watcher: FileWatcher, _ journal: JournalWatch) {
-        (self.watcher, self.journal) = (watcher, journal)
+    private let state = Lock(State.waiting)
+
+    /// Begins with watchers, which are cancelled if this watch was.
+    func start(_ watcher: FileWatcher, _ journal: JournalWatch) {
+        let isLate = state.withLock { state in
+            if case .cancelled = state { return true }
+            state = .watching(watcher, journal)
+            return false
+        }
+        guard isLate else { return }
+        watcher.cancel()
+        journal.cancel()
     }
 
     func cancel() {
+        guard case .watching(let watcher, let journal) = state.exchange(.cancelled) else { return }
         watcher.cancel()
         journal.cancel()
+    }
+
+    var isWaiting: Bool {
+        state.withLock { if case .waiting = $0 { true } else { false } }
+    }
+
+    var isStarted: Bool { watchers != nil }
+
+    /// The watchers; nil before they have started.
+    fileprivate var watchers: (list: FileWatcher, journal: JournalWatch)? {
+        state.withLock { if case .watching(let list, let journal) = $0 { (list, journal) } else { nil } }
     }
 }
 
@@ -21,7 +46,7 @@ extension ListWatch? {
     ///
     /// - Parameter body: renames the file of a replacement; returns false if it was not renamed.
     func replacingList(by new: FileReplacement, _ body: () throws(StorageError) -> Bool) throws(StorageError) -> Bool {
-        guard let watcher = self?.watcher else { return try body() }
+        guard let watcher = self?.watchers?.list else { return try body() }
         var isReplaced = false
         try watcher.withoutEvents(of: .replacement) { () throws(StorageError) in
             isReplaced = try body()
@@ -32,7 +57,7 @@ extension ListWatch? {
 
     /// Writes to the journal, under the lock of the list, which every writer of the journal holds.
     func writingJournal(_ body: () throws(StorageError) -> Void) throws(StorageError) {
-        guard let watcher = self?.journal.watcher else { return try body() }
+        guard let watcher = self?.watchers?.journal.watcher else { return try body() }
         try watcher.withoutEvents(of: .write) { () throws(StorageError) in
             try body()
             return nil

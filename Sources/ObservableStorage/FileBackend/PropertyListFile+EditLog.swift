@@ -78,6 +78,8 @@ extension PropertyListFile {
     func replayWhenReading() {
         guard list.lock.resource == nil, isReplayDue.exchange(false, ordering: .relaxed) else { return }
         do {
+            // Usually there are none; opening the folders on the path takes as long as reading a small list.
+            guard list.calls.statusOrNil(at: try list.destination().editLogs) != nil else { return }
             let folder = EditLogFolder(list: try list.resolved(), calls: list.calls)
             let logs = try folder.deadLogs()
             folder.release(logs)

@@ -133,6 +133,12 @@ public final class PropertyListFile: BlockingStorageBackend {
     public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {
+        watch(on: queue, from: nil, report)
+    }
+
+    func watch(
+        on queue: DispatchQueue, from start: WatchStart?, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
         let path: AbsolutePath
         do throws(StorageError) {
             path = try list.path.get()
@@ -140,6 +146,22 @@ public final class PropertyListFile: BlockingStorageBackend {
             queue.async { report(.failed(error)) }
             return ObservationToken {}
         }
+        let watch = ListWatch()
+        list.currentWatch = watch
+        let begin = { @Sendable [self] in self.start(watch, of: path, on: queue, report) }
+        if let start { start.perform(begin) } else { begin() }
+        let token = list.reports.subscribe { error in queue.async { report(.failed(error)) } }
+        return ObservationToken {
+            watch.cancel()
+            token.cancel()
+        }
+    }
+
+    private func start(
+        _ watch: ListWatch, of path: AbsolutePath, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) {
+        // It may have been cancelled meanwhile.
+        guard watch.isWaiting else { return }
         let reported = Lock<StorageRevision?>(nil)
         let journalWatch = JournalWatch(on: queue) { [journal] list in
             var revision = reported.withLock { $0 }
@@ -156,13 +178,7 @@ public final class PropertyListFile: BlockingStorageBackend {
             case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
         }
-        let watch = ListWatch(watcher, journalWatch)
-        list.currentWatch = watch
-        let token = list.reports.subscribe { error in queue.async { report(.failed(error)) } }
-        return ObservationToken {
-            watch.cancel()
-            token.cancel()
-        }
+        watch.start(watcher, journalWatch)
     }
 
     /// The list to which the path leads; nil if the path cannot be resolved, which reading reports.

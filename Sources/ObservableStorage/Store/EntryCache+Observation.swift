@@ -63,6 +63,7 @@ extension EntryCache {
                 })
             return (token, first, find(state))
         }
+        watchStart?.request()
         deliver(first)
         return (token, found)
     }
@@ -106,6 +107,7 @@ extension EntryCache {
                 })
             return (token, first, find(state))
         }
+        watchStart?.request()
         deliver(first)
         return (token, found)
     }

@@ -13,6 +13,8 @@ final class EntryCache: Sendable {
     let reportedOverrides = Lock<Set<StorageError>>([])
     // The store's executor, on which no delivery that may run user code is made.
     private let executor: DispatchQueueExecutor
+    /// Requested by the first observer; nil if nothing is watched.
+    let watchStart: WatchStart?
     /// Makes a file for the log of edits; nil if the store has no log.
     let makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)?
     /// Held while a file is made for the log.
@@ -21,14 +23,16 @@ final class EntryCache: Sendable {
     let logGrowing = Lock(())
 
     /// - Parameters:
+    ///   - watchStart: requested by the first observer.
     ///   - log: the log of edits, without a file.
     ///   - makeLog: makes a file for it.
     init(
-        entries: [String: PropertyListValue], executor: DispatchQueueExecutor, log: EditLog = EditLog(),
+        entries: [String: PropertyListValue], executor: DispatchQueueExecutor, watchStart: WatchStart? = nil, log: EditLog = EditLog(),
         makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)? = nil
     ) {
         id = UniqueNumber.next()
         self.makeLog = makeLog
+        self.watchStart = watchStart
         state = Lock(EntryCacheState(entries: entries, store: id, log: log))
         allObservers = ChangePublisher(group: id)
         self.executor = executor

@@ -60,15 +60,17 @@ final class LayerFiles: Sendable {
 
     /// Sets the layers of a cache to the values that were read, and watches all storages until ``stopWatching()``.
     ///
-    /// - Parameter queue: the store's queue.
-    func startWatching(on queue: DispatchQueue, for cache: EntryCache, _ reports: FailureReports) {
+    /// - Parameters:
+    ///   - queue: the store's queue.
+    ///   - start: when the storages are watched.
+    func startWatching(on queue: DispatchQueue, from start: WatchStart, for cache: EntryCache, _ reports: FailureReports) {
         apply(to: cache)
         let onChange = { @Sendable [weak self, weak cache] in
             if let self, let cache { apply(to: cache) }
         }
         tokens.exchange(
             (mandatory + defaults).map { layer in
-                layer.backend.watch(since: nil, on: queue) { event in
+                layer.backend.watch(since: nil, on: queue, from: start) { event in
                     switch event {
                     case .changed, .changes, .reachable: Self.readAgain(layer, on: queue, reports, onChange)
                     case .failed(let error): reports.report(error)

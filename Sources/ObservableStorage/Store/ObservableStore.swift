@@ -114,7 +114,8 @@ public actor ObservableStore {
         availabilityState = AvailabilityState(availability)
         synchronizer = Synchronizer(cache, with: storage, entries: entries, reports, availabilityState)
         layerFiles = layers
-        layers?.startWatching(on: executor.queue, for: cache, reports)
+        layers?.startWatching(on: executor.queue, from: storage.watchStart, for: cache, reports)
+        storage.watchStart.requestLater()
     }
 
     /// Opens the property list at a URL and watches it; a missing file is an empty store, and is created by the first write.

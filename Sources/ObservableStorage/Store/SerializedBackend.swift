@@ -13,12 +13,15 @@ final class SerializedBackend: Sendable {
     /// The activity during which a write is finished before the system suspends the process; nil if none is needed.
     let activity: ExpiringActivity?
     private let turns = Lock<(isTaken: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+    /// When the storage and the layers of the store are watched.
+    let watchStart: WatchStart
     private let watch = Lock<ObservationToken?>(nil)
 
     init(_ backend: any StorageBackend, activity: ExpiringActivity?) {
         self.backend = backend
         journaling = backend as? any JournalingBackend
         executor = DispatchQueueExecutor(label: "ObservableStore \(backend.name)")
+        watchStart = WatchStart(on: executor.queue)
         self.activity = journaling?.isOutsideContainer == true ? activity : nil
     }
 
@@ -32,7 +35,8 @@ final class SerializedBackend: Sendable {
     func makeCache(of entries: StorageEntries) -> EntryCache {
         let logging = journaling.flatMap { $0.hasLog ? $0 : nil }
         let cache = EntryCache(
-            entries: entries.values, executor: executor, log: EditLog(isOn: logging != nil, refusal: logging?.logObjection),
+            entries: entries.values, executor: executor, watchStart: watchStart,
+            log: EditLog(isOn: logging != nil, refusal: logging?.logObjection),
             makeLog: { [interruption, name] halfSize throws(EditLogRefusal) in
                 guard let logging else { throw EditLogRefusal(error: .closed, isPermanent: true) }
                 if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: name)) }
@@ -53,8 +57,7 @@ final class SerializedBackend: Sendable {
 
     /// Calls a closure on the store's queue with each event of the backend, until ``stopWatching()``.
     func startWatching(since revision: StorageRevision?, _ onEvent: @escaping @Sendable (StorageEvent) -> Void) {
-        let token = backend.watch(since: revision, on: executor.queue, onEvent)
-        watch.exchange(token)
+        watch.exchange(backend.watch(since: revision, on: executor.queue, from: watchStart, onEvent))
     }
 
     func stopWatching() {
