@@ -7,19 +7,34 @@ struct InputCheck {
     let value: PropertyListValue?
     /// The violated invariant, if any.
     let violation: String?
+    /// Whether it is a dictionary whose entries can be decoded one by one.
+    let isLazy: Bool
 
     /// Decodes some bytes and checks the invariants.
     ///
     /// - Parameter isEdited: whether a dictionary in XML is edited, too, which takes longer than the rest.
     init(_ input: Data, isEdited: Bool = true) {
+        let lazy = LazyEntries(input)
+        isLazy = lazy != nil
         do throws(PropertyListError) {
             let (value, format) = try PropertyListValue.decode(input)
             self.value = value
-            violation = Self.violation(by: value) ?? (isEdited && format != .binary ? Self.violation(byEditing: value, in: input) : nil)
+            violation =
+                lazy.flatMap { Self.violation(by: $0, of: value) } ?? Self.violation(by: value)
+                ?? (isEdited && format != .binary ? Self.violation(byEditing: value, in: input) : nil)
         } catch {
             value = nil
-            violation = Self.violation(by: error, inputSize: input.count)
+            violation = lazy == nil ? Self.violation(by: error, inputSize: input.count) : "its entries are read, but \(error)"
         }
+    }
+
+    private static func violation(by lazy: LazyEntries, of value: PropertyListValue) -> String? {
+        guard case .dictionary(let entries) = value else { return "entries of what is no dictionary" }
+        guard lazy.count == entries.count, Set(lazy.names) == Set(entries.keys) else { return "its entries have other names" }
+        for (name, value) in entries where lazy[name] != value { return "the entry \(name) is another one" }
+        guard lazy["none of them"] == entries["none of them"] else { return "an entry that it does not have" }
+        guard lazy.decoded() == entries else { return "its entries are other ones" }
+        return nil
     }
 
     private static func violation(by error: PropertyListError, inputSize: Int) -> String? {

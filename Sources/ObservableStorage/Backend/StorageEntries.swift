@@ -12,7 +12,7 @@ public struct StorageEntries: Sendable {
     private(set) var editedPaths: [String: Set<[String]>] = [:]
     /// The revision of the storage in which the entries were read; nil if the storage has none.
     public private(set) var revision: StorageRevision?
-    private var base: [String: PropertyListValue]
+    private var base: StoredValues
     // Edits over the base, so that a shared base is not copied for few edits.
     private var edits: [String: PropertyListValue?] = [:]
     // Copies that were not edited since share a stamp, so that they are known to be equal without a comparison.
@@ -27,9 +27,15 @@ public struct StorageEntries: Sendable {
 
     /// Creates entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:], revision: StorageRevision? = nil) {
-        base = values
+        base = StoredValues(values)
         stamp = UniqueNumber.next()
         self.revision = revision
+    }
+
+    /// Creates entries that are decoded when they are read.
+    init(_ entries: LazyEntries) {
+        base = StoredValues(entries)
+        stamp = UniqueNumber.next()
     }
 
     /// Creates entries from earlier ones and the differences, which are not determined again by ``changes(since:)``.
@@ -53,7 +59,12 @@ public struct StorageEntries: Sendable {
 
     /// The entries by name. Takes linear time at each access after an edit.
     public var values: [String: PropertyListValue] {
-        edits.reduce(into: base) { $0[$1.key] = $1.value }
+        edits.reduce(into: base.values) { $0[$1.key] = $1.value }
+    }
+
+    /// The entries by name, not decoded as far as they were not read.
+    var stored: StoredValues {
+        edits.isEmpty ? base : StoredValues(values)
     }
 
     /// The value of an entry; nil removes it. Setting a value equal to the present one is not an edit.
@@ -89,7 +100,7 @@ public struct StorageEntries: Sendable {
 
     /// Makes access to ``values`` free until the next edit. Copies the entries once, if they are shared.
     mutating func gather() {
-        for (key, value) in edits { base[key] = value }
+        base.merge(edits)
         edits = [:]
     }
 
@@ -106,7 +117,7 @@ public struct StorageEntries: Sendable {
         let edited = editedKeys.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
         guard format != .binary else {
             if let document, let edited = PropertyListValue.document(document, after: edited) { return edited }
-            return try PropertyListValue.encode(base, with: edits, as: format)
+            return try PropertyListValue.encode(base.values, with: edits, as: format)
         }
         return try PropertyListValue.encode(earlier.values, with: edited, as: format, editing: document)
     }

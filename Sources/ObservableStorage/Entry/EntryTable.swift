@@ -6,7 +6,7 @@ import Synchronization
 struct EntryTable: Sendable {
     private let store: UInt64
     // Values without an entry, which takes several times the memory: most values of a large file are never read or written.
-    private var untouched: [String: PropertyListValue]
+    private var untouched: StoredValues
     private var entries: [Entry] = []
     private var indices: [String: Int] = [:]
     // Entries with an edit that is not on disk yet, in the order of their first one.
@@ -19,10 +19,9 @@ struct EntryTable: Sendable {
     /// Receives the name of each entry when it is created; nil if the storage does not observe names.
     var usedNames: UsedNames?
 
-    init(_ values: [String: PropertyListValue], store: UInt64) {
+    init(_ values: StoredValues, store: UInt64) {
         self.store = store
-        // A separate copy, which the first write would have to make otherwise.
-        untouched = values.mapValues { $0 }
+        untouched = values
     }
 
     /// The value of an entry.
@@ -33,7 +32,7 @@ struct EntryTable: Sendable {
 
     /// All values by name.
     var values: [String: PropertyListValue] {
-        entries.reduce(into: untouched) { $0[$1.name] = $1.content.value }
+        entries.reduce(into: untouched.values) { $0[$1.name] = $1.content.value }
     }
 
     /// All values at the present revision. Takes time for the changes since the last call, and copies all values if the last result is
@@ -44,7 +43,7 @@ struct EntryTable: Sendable {
         let known = copied.take()
         guard var copy = known, !isCopyStale else {
             isCopyStale = false
-            var copy = EntryValues(revision: revision, values: untouched)
+            var copy = EntryValues(revision: revision, values: untouched.values)
             for entry in entries { _ = copy.set(entry) }
             copied = copy
             return (copy, [], known)
@@ -60,7 +59,7 @@ struct EntryTable: Sendable {
 
     /// The names of the entries that have a value.
     var names: [String] {
-        untouched.keys + entries.compactMap { $0.content.value == nil ? nil : $0.name }
+        untouched.names + entries.compactMap { $0.content.value == nil ? nil : $0.name }
     }
 
     /// The number of entries in the table, including those without a value.
@@ -97,9 +96,7 @@ struct EntryTable: Sendable {
     private mutating func ensureIndex(_ name: String) -> Int {
         if let index = indices[name] { return index }
         if entries.count >= sweepThreshold { sweep() }
-        let entry = Entry(name, store: store, value: untouched.removeValue(forKey: name))
-        // An empty dictionary would keep its capacity.
-        if untouched.isEmpty { untouched = [:] }
+        let entry = Entry(name, store: store, value: untouched.remove(name))
         entries.append(entry)
         indices[name] = entries.count - 1
         usedNames?.add(name)

@@ -40,6 +40,10 @@ struct FileContent: Sendable {
 
     /// Decodes a property list whose root is a dictionary.
     init(bytes: Data, identity: FileIdentity, file: String, lookedAt time: Date) throws(StorageError) {
+        if let entries = LazyEntries(bytes) {
+            self.init(identity: identity, bytes: bytes, entries: StorageEntries(entries), format: .binary, lookedAt: time)
+            return
+        }
         let root: PropertyListValue
         let format: PropertyListFormat
         do {

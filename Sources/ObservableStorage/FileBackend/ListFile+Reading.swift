@@ -41,7 +41,7 @@ extension ListFile {
             let reason = "it was deleted; its last values are kept in memory, and the next write stores them again"
             reports.publish(.unreadable(file: name, reason: reason))
         }
-        if content.isBlank, let last, !last.isBlank, !last.entries.values.isEmpty {
+        if content.isBlank, let last, !last.isBlank, !last.entries.stored.isEmpty {
             let reason = "it was truncated and is empty, so that none of its keys has a value"
             reports.report([.unreadable(file: name, reason: reason)])
         }

@@ -27,7 +27,7 @@ final class EntryCache: Sendable {
     ///   - log: the log of edits, without a file.
     ///   - makeLog: makes a file for it.
     init(
-        entries: [String: PropertyListValue], executor: DispatchQueueExecutor, watchStart: WatchStart? = nil, log: EditLog = EditLog(),
+        entries: StoredValues, executor: DispatchQueueExecutor, watchStart: WatchStart? = nil, log: EditLog = EditLog(),
         makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)? = nil
     ) {
         id = UniqueNumber.next()

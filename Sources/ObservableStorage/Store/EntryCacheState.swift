@@ -21,7 +21,7 @@ struct EntryCacheState: Sendable {
     /// Values that reading a key would have written, and that cannot be stored, by the name of the entry.
     var refusedMigrations: [String: PropertyListValue] = [:]
 
-    init(entries: [String: PropertyListValue], store: UInt64, log: EditLog = EditLog()) {
+    init(entries: StoredValues, store: UInt64, log: EditLog = EditLog()) {
         self.log = log
         self.entries = EntryTable(entries, store: store)
     }

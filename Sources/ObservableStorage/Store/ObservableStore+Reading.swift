@@ -52,7 +52,7 @@ extension StoreSnapshot {
         try layers.load { error throws(StorageError) in throw error }
         let entries = try ObservableStore.load(backend)
         // Its queue runs nothing, so that no thread is started.
-        let cache = EntryCache(entries: entries.values, executor: DispatchQueueExecutor(label: "ObservableStore.read"))
+        let cache = EntryCache(entries: entries.stored, executor: DispatchQueueExecutor(label: "ObservableStore.read"))
         cache.open(overrides)
         layers.apply(to: cache)
         self.init(of: cache, FailureReports())

@@ -35,7 +35,7 @@ final class SerializedBackend: Sendable {
     func makeCache(of entries: StorageEntries) -> EntryCache {
         let logging = journaling.flatMap { $0.hasLog ? $0 : nil }
         let cache = EntryCache(
-            entries: entries.values, executor: executor, watchStart: watchStart,
+            entries: entries.stored, executor: executor, watchStart: watchStart,
             log: EditLog(isOn: logging != nil, refusal: logging?.logObjection),
             makeLog: { [interruption, name] halfSize throws(EditLogRefusal) in
                 guard let logging else { throw EditLogRefusal(error: .closed, isPermanent: true) }

@@ -27,7 +27,9 @@ struct BinaryReader {
     static let trailerSize = 32
 
     /// Reads the trailer, the last 32 bytes.
-    init(_ bytes: ByteView) throws(PropertyListError) {
+    ///
+    /// - Parameter isShared: whether objects are decoded by ``value(of:depth:)``, which shares those with several references.
+    init(_ bytes: ByteView, isShared: Bool = true) throws(PropertyListError) {
         let trailer = bytes.count - Self.trailerSize
         guard trailer > Self.headerSize else {
             throw PropertyListError(offset: bytes.count, reason: "a binary property list of \(bytes.count) bytes is cut short")
@@ -57,7 +59,7 @@ struct BinaryReader {
         }
         (self.bytes, self.root, objectsEnd) = (bytes, root, table)
         offsets = bytes.integers(at: table, size: offsetSize, count: objectCount)
-        states = Array(repeating: .unvisited, count: objectCount)
+        states = isShared ? Array(repeating: .unvisited, count: objectCount) : []
         // Twice the objects, because UTF-16 grows by half when it becomes UTF-8, and a container may be read twice.
         byteBudget = table.saturatingSum(table).saturatingSum(1024)
         maximumCost = DecodingLimits.maximumCost(forInput: bytes.count)

@@ -38,6 +38,33 @@ struct PropertyListFileTests {
         #expect(try written() == (.dictionary(foreign.merging(["count": 2]) { $1 }), format))
     }
 
+    @Test("A list that is damaged in one entry is refused when it is opened, as if all entries were read")
+    func damagedEntry() throws {
+        try write(["count": 1, "other": "a text"], as: .binary)
+        var bytes = try Data(contentsOf: file)
+        let start = try #require(bytes.range(of: Data("a text".utf8))?.lowerBound)
+        bytes[start + 2] = 0xE9
+        try bytes.write(to: file)
+        let error = #expect(throws: StorageError.self) { try ObservableStore(at: file) }
+        #expect(error == .malformed(file: file.path, offset: start + 2, reason: "a byte that is not ASCII in an ASCII string"))
+    }
+
+    @Test("Entries that nobody has read are kept by commits of others, and snapshots have all of them")
+    func unreadEntries() async throws {
+        let entries: [String: PropertyListValue] = ["count": 1, "list": [1, ["deep": "text"]], "data": .data(Data([1, 2])), "text": "é"]
+        try write(entries, as: .binary)
+        let store = try ObservableStore(at: file)
+        #expect(store[Keys.count] == 1)
+        store[Keys.count] = 2
+        try await store.flush()
+        #expect(try written().value == .dictionary(entries.merging(["count": 2]) { $1 }))
+        store.remove(Keys.count)
+        #expect(store.entries == entries.filter { $0.key != "count" })
+        try await store.flush()
+        #expect(try written().value == .dictionary(store.entries))
+        try await store.close()
+    }
+
     private static let unwritable: [PropertyListValue] = ["\u{0}", .date(Date(timeIntervalSinceReferenceDate: 1e12)), ["CF$UID": -1]]
 
     @Test(

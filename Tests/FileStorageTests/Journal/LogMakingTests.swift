@@ -24,7 +24,7 @@ struct LogMakingTests {
             let fixture = try EditLogFixture()
             let hook = Hook()
             cache = EntryCache(
-                entries: entries, executor: DispatchQueueExecutor(label: "LogMakingTests"), log: EditLog(isOn: true)
+                entries: StoredValues(entries), executor: DispatchQueueExecutor(label: "LogMakingTests"), log: EditLog(isOn: true)
             ) { [list = fixture.list] halfSize throws(EditLogRefusal) in
                 let made = try EditLogFolder(list: list, calls: .live).makeLog(halfSize: halfSize)
                 let body = hook.body.withLock { $0 }

@@ -7,10 +7,12 @@ import Testing
 @Suite("Random operations on entry tables", .timeLimit(.minutes(10)))
 struct EntryTableModelTests {
     @Test("Several tables written under the same names are equal to dictionaries", arguments: visited(0..<UInt64(40)))
-    func tables(seed: UInt64) {
+    func tables(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let starts = [[:], ["a": 1, "b": 2, "c": 3, "e\u{301}": 4], ["c": 1, "b": 0]] as [[String: PropertyListValue]]
-        var twins = starts.map { Twin($0) }
+        var twins = starts.map { Twin($0, StoredValues($0)) }
+        let lazy = starts[2]
+        twins.append(Twin(lazy, StoredValues(try #require(LazyEntries(try PropertyListValue.dictionary(lazy).encoded(as: .binary))))))
         // Two normalizations of one name.
         let names = ["a", "b", "c", "d", "\u{e9}", "e\u{301}"]
         let choices: [PropertyListValue?] = [nil, nil, 1, 2]
@@ -41,8 +43,8 @@ struct EntryTableModelTests {
         private var written: [String: PendingEdit] = [:]
         private var held: [String: Entry] = [:]
 
-        init(_ start: [String: PropertyListValue]) {
-            table = EntryTable(start, store: 1)
+        init(_ start: [String: PropertyListValue], _ stored: StoredValues) {
+            table = EntryTable(stored, store: 1)
             values = start
         }
 

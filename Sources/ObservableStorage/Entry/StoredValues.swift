@@ -1,0 +1,85 @@
+import PropertyListCoding
+
+/// Values by name as a storage has them; those of a binary property list are decoded when they are read.
+struct StoredValues: Sendable {
+    private enum Source: Sendable {
+        case decoded([String: PropertyListValue])
+        case encoded(LazyEntries, all: Once<[String: PropertyListValue]>)
+    }
+
+    private var source: Source
+    // Names in the source that were removed: the source is shared, and removing from it would copy it.
+    private var removed: Set<String> = []
+
+    init(_ values: [String: PropertyListValue]) {
+        source = .decoded(values)
+    }
+
+    init(_ entries: LazyEntries) {
+        // Shared by all copies.
+        source = .encoded(entries, all: Once { entries.decoded() })
+    }
+
+    subscript(name: String) -> PropertyListValue? {
+        if !removed.isEmpty, removed.contains(name) { return nil }
+        return switch source {
+        case .decoded(let values): values[name]
+        // Another name may be equivalent to one of ASCII.
+        case .encoded(let entries, let all): name.utf8.allSatisfy { $0 < 0x80 } ? entries[name] : all.value[name]
+        }
+    }
+
+    var count: Int { allCount - removed.count }
+
+    private var allCount: Int {
+        switch source {
+        case .decoded(let values): values.count
+        case .encoded(let entries, _): entries.count
+        }
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    var names: [String] {
+        let names =
+            switch source {
+            case .decoded(let values): Array(values.keys)
+            case .encoded(let entries, _): entries.names
+            }
+        return removed.isEmpty ? names : names.filter { !removed.contains($0) }
+    }
+
+    /// All values, decoded.
+    var values: [String: PropertyListValue] {
+        let values =
+            switch source {
+            case .decoded(let values): values
+            case .encoded(_, let all): all.value
+            }
+        return removed.isEmpty ? values : values.filter { !removed.contains($0.key) }
+    }
+
+    /// Removes a value, and returns it.
+    mutating func remove(_ name: String) -> PropertyListValue? {
+        guard let value = self[name] else { return nil }
+        removed.insert(name)
+        // The source retains what was removed until then: removing it earlier would copy or decode all others under the store's lock.
+        if isEmpty { self = [:] }
+        return value
+    }
+
+    /// Sets values, nil for one that is removed; decodes all others.
+    mutating func merge(_ edits: [String: PropertyListValue?]) {
+        var values = values
+        // Moved out: with a second reference, the first edit would copy them.
+        self = [:]
+        for (name, value) in edits { values[name] = value }
+        self = StoredValues(values)
+    }
+}
+
+extension StoredValues: ExpressibleByDictionaryLiteral {
+    init(dictionaryLiteral elements: (String, PropertyListValue)...) {
+        self.init(Dictionary(elements) { $1 })
+    }
+}

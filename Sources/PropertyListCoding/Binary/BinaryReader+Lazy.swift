@@ -1,0 +1,135 @@
+import FoundationSubset
+
+// Reading single entries of a list whose objects were all checked before, so that reading them later cannot fail.
+extension BinaryReader {
+    /// The references of a list that may be read lazily: its keys, sorted, and then its values.
+    ///
+    /// What is checked here is stricter than what ``read()`` requires: keys in the order in which ``BinaryWriter`` writes them, all of them
+    /// ASCII, few levels of containers, and little sharing. Nothing is allocated.
+    ///
+    /// - Returns: nil for any other list, be it valid or not, which has to be read as a whole.
+    mutating func lazyEntries() throws(PropertyListError) -> PackedIntegers? {
+        let offset = try offset(of: root)
+        guard isDictionary(at: offset), try checkContainer(at: offset, depth: 1) else { return nil }
+        return try references(at: offset)
+    }
+
+    /// The maximum number of nested containers: a deeper list is not worth a deeper recursion.
+    private static var maximumLazyDepth: Int { 32 }
+
+    /// Whether a container and everything in it can be read, at each reference to it: shared objects count each time.
+    private mutating func checkContainer(at offset: Int, depth: Int) throws(PropertyListError) -> Bool {
+        guard depth <= Self.maximumLazyDepth else { return false }
+        let references = try references(at: offset)
+        try spend(references.count * referenceSize, at: offset)
+        let keyCount = isDictionary(at: offset) ? references.count / 2 : 0
+        guard try areSortedKeys(references, count: keyCount) else { return false }
+        for index in keyCount..<references.count {
+            let child = try self.offset(of: object(index, in: references))
+            guard try isContainer(at: child) ? checkContainer(at: child, depth: depth + 1) : checkLeaf(at: child) else { return false }
+        }
+        return true
+    }
+
+    private mutating func areSortedKeys(_ references: PackedIntegers, count: Int) throws(PropertyListError) -> Bool {
+        var last: UnsafeRawBufferPointer?
+        for index in 0..<count {
+            let offset = try offset(of: object(index, in: references))
+            guard bytes[offset] >> 4 == 5 else { return false }
+            let key = try text(at: offset)
+            try spend(key.count, at: offset)
+            guard key.isASCII, last?.precedes(key) != false else { return false }
+            last = key
+        }
+        return true
+    }
+
+    /// Whether an object that is not a container can be read.
+    private mutating func checkLeaf(at offset: Int) throws(PropertyListError) -> Bool {
+        let marker = bytes[offset]
+        switch marker >> 4 {
+        case 0: return marker == 0x08 || marker == 0x09
+        // One of 16 bytes may be too large.
+        case 1: return marker <= 0x13 && objectsEnd - offset > 1 << Int(marker & 0xF)
+        case 2: return (marker == 0x22 || marker == 0x23) && objectsEnd - offset > 1 << Int(marker & 0xF)
+        case 3: return marker == 0x33 && objectsEnd - offset > 8
+        case 4:
+            try spend(payload(at: offset, width: 1).count, at: offset)
+            return true
+        case 5:
+            let text = try text(at: offset)
+            try spend(text.count, at: offset)
+            return text.isASCII
+        case 6:
+            let (count, start) = try payload(at: offset, width: 2)
+            // As UTF-8.
+            try spend(count * 3, at: offset)
+            return UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true).firstInvalid == nil
+        case 8: return marker <= 0x87 && objectsEnd - offset > Int(marker & 0xF) + 1
+        default: return false
+        }
+    }
+
+    /// The bytes of an ASCII text.
+    func text(at offset: Int) throws(PropertyListError) -> UnsafeRawBufferPointer {
+        let (count, start) = try payload(at: offset, width: 1)
+        return bytes[start..<start + count]
+    }
+
+    /// The position of a key in sorted references; nil if it is not there.
+    func position(of key: UnsafeRawBufferPointer, in references: PackedIntegers) throws(PropertyListError) -> Int? {
+        var range = 0..<references.count / 2
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            let found = try text(at: offset(of: object(middle, in: references)))
+            if found.precedes(key) {
+                range = middle + 1..<range.upperBound
+            } else if key.precedes(found) {
+                range = range.lowerBound..<middle
+            } else {
+                return middle
+            }
+        }
+        return nil
+    }
+
+    /// Reads an object that was checked. Objects that it shares are read for each reference.
+    mutating func checkedValue(of object: Int) throws(PropertyListError) -> PropertyListValue {
+        let offset = try offset(of: object)
+        switch bytes[offset] >> 4 {
+        case 4:
+            let (count, start) = try payload(at: offset, width: 1)
+            return .data(Data(bytes[start..<start + count]))
+        case 5: return .string(String(decoding: try text(at: offset), as: UTF8.self))
+        case 6:
+            let (count, start) = try payload(at: offset, width: 2)
+            let text = UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true)
+            return .string(String(unsafeUninitializedCapacity: text.utf8Count, initializingUTF8With: text.write))
+        case 0xA:
+            let references = try references(at: offset)
+            var elements: [PropertyListValue] = []
+            elements.reserveCapacity(references.count)
+            for index in 0..<references.count { elements.append(try checkedValue(of: self.object(index, in: references))) }
+            return .array(elements)
+        case 0xD:
+            let references = try references(at: offset)
+            let count = references.count / 2
+            var entries = [String: PropertyListValue](minimumCapacity: count)
+            for index in 0..<count {
+                let key = try text(at: self.offset(of: self.object(index, in: references)))
+                entries[String(decoding: key, as: UTF8.self)] = try checkedValue(of: self.object(count + index, in: references))
+            }
+            return .dictionary(entries)
+        default: return try leaf(object, at: offset)
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether the bytes come before others in the order of keys.
+    fileprivate func precedes(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard let start = baseAddress, let otherStart = other.baseAddress else { return count < other.count }
+        let order = memcmp(start, otherStart, Swift.min(count, other.count))
+        return order == 0 ? count < other.count : order < 0
+    }
+}
