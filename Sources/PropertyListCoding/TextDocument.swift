@@ -54,6 +54,8 @@ enum TextDocument {
     ) throws(PropertyListError) -> Data? {
         let (encoding, markSize) = try TextEncoding.detect(in: bytes)
         guard encoding == .utf8 || encoding == .ascii, markSize < bytes.count else { return nil }
+        // The readers rely on it.
+        _ = try encoding.utf8(of: bytes[markSize..<bytes.count], at: markSize)
         return try format(of: bytes, from: markSize) == .json
             ? JSONEditor.text(of: bytes, from: markSize, after: edits, of: entries)
             : XMLEditor.text(of: bytes, from: markSize, after: edits, of: entries)

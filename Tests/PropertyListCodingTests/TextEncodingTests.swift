@@ -67,4 +67,52 @@ import Testing
         #expect(failure(of: wide)?.reason.contains("UTF-32") == true)
         #expect(failure(of: wide.prefix(10))?.offset == 8)
     }
+
+    /// Scalars at the ends of the ranges that UTF-8 and UTF-16 represent alike.
+    static let scalars: [UInt32] = [0x20, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFD, 0x10000, 0x3FFFF, 0x40000, 0x10FFFF]
+
+    @Test("Texts of all scalar sizes are the same in both formats and as Foundation's UTF-16, wherever in a word they begin")
+    func sizes() throws {
+        for first in Self.scalars {
+            for second in Self.scalars {
+                for start in 0..<9 {
+                    let scalars =
+                        Array(repeating: 0x61, count: start) + [first, second, first, 0x62, second] + Array(repeating: second, count: 7)
+                    let text = String(String.UnicodeScalarView(scalars.compactMap(Unicode.Scalar.init)))
+                    let binary = try PropertyListValue.string(text).encoded(as: .binary)
+                    if first > 0x7F || second > 0x7F {
+                        #expect(binary.firstRange(of: try #require(text.data(using: .utf16BigEndian))) != nil)
+                    }
+                    #expect(try PropertyListValue.decode(binary).value == .string(text))
+                    #expect(try PropertyListValue.decode(PropertyListValue.string(text).encoded(as: .xml)).value == .string(text))
+                }
+            }
+        }
+    }
+
+    @Test("Invalid UTF-8 is an error at the first byte of its scalar, wherever in a word it is, as the standard library decides")
+    func invalidUTF8() throws {
+        let bytes: [UInt8] = [0x61, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xE0, 0xE1, 0xED, 0xF0, 0xF1, 0xF4, 0xF5]
+        for first in bytes {
+            for second in bytes {
+                for third in bytes {
+                    for start in [0, 5, 8] {
+                        let text = Array(repeating: 0x61, count: start) + [first, second, third, 0x80, 0x62]
+                        let data = Data("<string>".utf8) + Data(text) + Data("</string>".utf8)
+                        let expected = String(validating: text, as: UTF8.self)
+                        if let expected {
+                            #expect(try PropertyListValue.decode(data).value == .string(expected))
+                        } else {
+                            let valid = try #require(failure(of: data)?.offset) - 8
+                            #expect(String(validating: text[..<valid], as: UTF8.self) != nil)
+                            #expect(
+                                (valid + 1...min(valid + 4, text.count)).allSatisfy {
+                                    String(validating: text[..<$0], as: UTF8.self) == nil
+                                })
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -23,13 +23,10 @@ extension OutputBuffer {
     @inline(__always)
     mutating func append(utf8 text: UnsafeRawBufferPointer, isASCII: Bool, _ hash: LeafHash) -> UInt32 {
         if isASCII { return append(marker: 0x50, text, hash) }
-        append(utf16: String(decoding: text, as: UTF8.self).utf16)
+        let count = text.utf16Count
+        append(marker: 0x60, count: count)
+        append(utf16: text, count: count)
         return hash(of: text, marker: 0x60)
-    }
-
-    private mutating func append(utf16 units: String.UTF16View) {
-        append(marker: 0x60, count: units.count)
-        for unit in units { append(UInt64(unit), size: 2) }
     }
 
     /// Appends the marker of an object that has a count.
@@ -97,11 +94,26 @@ struct LeafHash {
         let count = bytes.count
         var hash = seed ^ UInt64(count) << 8 ^ UInt64(marker)
         var offset = 0
+        if count >= 64 { (hash, offset) = lanes(of: bytes, from: hash) }
         while offset + 8 < count {
             hash = mix(hash, bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             offset += 8
         }
         return UInt32(truncatingIfNeeded: mix(mix(hash, bytes.lastBytes), 0))
+    }
+
+    /// The hash of the whole blocks of 32 bytes, and their end.
+    ///
+    /// Four independent lanes: word by word, peers.libplist.binary.write.data takes 1.5 times as long.
+    private func lanes(of bytes: UnsafeRawBufferPointer, from hash: UInt64) -> (hash: UInt64, end: Int) {
+        var lanes = (hash, hash &+ 1, hash &+ 2, hash &+ 3)
+        var offset = 0
+        func word(_ index: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset + 8 * index, as: UInt64.self) }
+        while offset + 32 < bytes.count {
+            lanes = (mix(lanes.0, word(0)), mix(lanes.1, word(1)), mix(lanes.2, word(2)), mix(lanes.3, word(3)))
+            offset += 32
+        }
+        return (mix(mix(lanes.0, lanes.1), mix(lanes.2, lanes.3)), offset)
     }
 
     /// The hash of a leaf of one word.

@@ -140,16 +140,14 @@ extension BinaryReader {
         let (count, start) = try payload(at: offset, width: 1)
         let text = bytes[start..<start + count]
         guard text.isASCII else { throw .notASCII(text, at: start) }
-        return String(decoding: text, as: UTF8.self)
+        return String(validUTF8: text, isASCII: true)
     }
 
     private func utf16(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 2)
         let text = UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true)
-        if let offset = text.firstInvalid {
-            throw PropertyListError(offset: start + offset, reason: "half of a surrogate pair in a string")
-        }
-        return String(unsafeUninitializedCapacity: text.utf8Count, initializingUTF8With: text.write)
+        if let string = String(text) { return string }
+        throw PropertyListError(offset: start + (text.firstInvalid ?? 0), reason: "half of a surrogate pair in a string")
     }
 }
 

@@ -82,6 +82,26 @@ struct OutputBuffer: ~Copyable {
         for integer in integers { append(UInt64(truncatingIfNeeded: integer), size: size) }
     }
 
+    /// Appends the digits of a number.
+    mutating func append(decimal number: UInt64) {
+        reserve(20)
+        let size = number.decimalSize
+        var (rest, offset) = (number, count + size)
+        repeat {
+            offset -= 1
+            start.storeBytes(of: 0x30 + UInt8(truncatingIfNeeded: rest % 10), toByteOffset: offset, as: UInt8.self)
+            rest /= 10
+        } while rest > 0
+        count += size
+    }
+
+    /// Appends a number of bytes, which a closure writes.
+    mutating func append(count additional: Int, _ body: (UnsafeMutableRawBufferPointer) -> Void) {
+        reserve(additional)
+        body(UnsafeMutableRawBufferPointer(start: start + count, count: additional))
+        count += additional
+    }
+
     /// Removes the bytes after an offset.
     mutating func truncate(to newCount: Int) {
         precondition(newCount >= 0 && newCount <= count)
@@ -97,5 +117,17 @@ struct OutputBuffer: ~Copyable {
     @inline(never)
     private mutating func grow(_ additional: Int) {
         block.resize(to: max(capacity * 2, count + additional))
+    }
+}
+
+extension UInt64 {
+    /// The number of digits.
+    fileprivate var decimalSize: Int {
+        var (size, limit) = (1, 10 as UInt64)
+        while size < 20, self >= limit {
+            size += 1
+            limit &*= 10
+        }
+        return size
     }
 }

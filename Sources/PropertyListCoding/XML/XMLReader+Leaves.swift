@@ -26,7 +26,7 @@ extension XMLReader {
 
     /// Reads the text of a string or a key.
     mutating func string(_ tag: XMLTag) throws(PropertyListError) -> String {
-        try text(of: tag) { String(decoding: $0, as: UTF8.self) }
+        try text(of: tag) { String(validUTF8: $0, isASCII: $0.isASCII) }
     }
 
     private mutating func boolean(_ tag: XMLTag) throws(PropertyListError) -> Bool {
