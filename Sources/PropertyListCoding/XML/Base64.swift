@@ -15,21 +15,22 @@ private let spaceByte: UInt8 = 0xFE
 extension Data {
     /// Decodes base64 as in `<data>`, with white space anywhere; returns nil if it is incomplete or has other characters.
     init?(base64 text: UnsafeRawBufferPointer) {
-        let values = base64Values
-        var output: [UInt8] = []
-        output.reserveCapacity(text.count / 4 * 3 + 3)
+        var output = OutputBuffer(capacity: text.count / 4 * 3 + 3)
         var bits: UInt32 = 0
         var digits = 0
         var padding = 0
-        for byte in text {
-            let value = values[Int(byte)]
+        var index = 0
+        while index < text.count {
+            if digits == 0, padding == 0 { index = output.append(base64Groups: text, from: index) }
+            guard index < text.count else { break }
+            let byte = text[index]
+            let value = base64Values[Int(byte)]
+            index += 1
             if value < 64, padding == 0 {
                 bits = bits << 6 | UInt32(value)
                 digits += 1
                 if digits == 4 {
-                    output.append(UInt8(truncatingIfNeeded: bits >> 16))
-                    output.append(UInt8(truncatingIfNeeded: bits >> 8))
-                    output.append(UInt8(truncatingIfNeeded: bits))
+                    output.append(UInt64(bits & 0xFF_FFFF), size: 3)
                     digits = 0
                 }
             } else if byte == 0x3D {
@@ -49,25 +50,47 @@ extension Data {
         default:
             return nil
         }
-        self.init(output)
+        self = output.data()
     }
 }
 
 extension OutputBuffer {
+    /// Decodes groups of four digits as far as nothing else is between them, and returns the index after them.
+    fileprivate mutating func append(base64Groups text: UnsafeRawBufferPointer, from start: Int) -> Int {
+        base64Values.withUnsafeBufferPointer { values in
+            var index = start
+            while index + 4 <= text.count {
+                let digits = (
+                    UInt32(values[Int(text[index])]), UInt32(values[Int(text[index + 1])]), UInt32(values[Int(text[index + 2])]),
+                    UInt32(values[Int(text[index + 3])])
+                )
+                guard digits.0 | digits.1 | digits.2 | digits.3 < 64 else { break }
+                append(UInt64(digits.0 << 18 | digits.1 << 12 | digits.2 << 6 | digits.3), size: 3)
+                index += 4
+            }
+            return index
+        }
+    }
+
     /// Appends base64, without line breaks.
     mutating func append(base64 bytes: Slice<UnsafeRawBufferPointer>) {
-        let digits = base64Digits
-        var index = bytes.startIndex
-        while index < bytes.endIndex {
-            let count = min(3, bytes.endIndex - index)
-            let second = count > 1 ? UInt32(bytes[index + 1]) : 0
-            let third = count > 2 ? UInt32(bytes[index + 2]) : 0
-            let bits = UInt32(bytes[index]) << 16 | second << 8 | third
-            append(digits[Int(bits >> 18)])
-            append(digits[Int(bits >> 12 & 63)])
-            append(count > 1 ? digits[Int(bits >> 6 & 63)] : 0x3D)
-            append(count > 2 ? digits[Int(bits & 63)] : 0x3D)
-            index += 3
+        base64Digits.withUnsafeBufferPointer { digits in
+            func digit(_ bits: UInt32) -> UInt8 { digits[Int(bits & 63)] }
+            var index = bytes.startIndex
+            while index + 3 <= bytes.endIndex {
+                let bits = UInt32(bytes[index]) << 16 | UInt32(bytes[index + 1]) << 8 | UInt32(bytes[index + 2])
+                append(digit(bits >> 18), digit(bits >> 12), digit(bits >> 6), digit(bits))
+                index += 3
+            }
+            guard index < bytes.endIndex else { return }
+            let isPair = index + 2 == bytes.endIndex
+            let bits = UInt32(bytes[index]) << 16 | (isPair ? UInt32(bytes[index + 1]) << 8 : 0)
+            append(digit(bits >> 18), digit(bits >> 12), isPair ? digit(bits >> 6) : 0x3D, 0x3D)
         }
+    }
+
+    @inline(__always)
+    private mutating func append(_ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8) {
+        append(UInt64(first) << 24 | UInt64(second) << 16 | UInt64(third) << 8 | UInt64(fourth), size: 4)
     }
 }
