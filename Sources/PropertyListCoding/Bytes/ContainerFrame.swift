@@ -2,9 +2,9 @@
 struct ContainerFrame {
     let isDictionary: Bool
     var elements: [PropertyListValue] = []
-    var entries: [(key: String, value: PropertyListValue)] = []
+    var entries: [String: PropertyListValue] = [:]
     /// The indices of the entries in the order of their keys.
-    var order: [Int] = []
+    var order: [Dictionary<String, PropertyListValue>.Index] = []
     /// The number of children that were begun.
     var next = 0
     /// Whether it is the dictionary in a tagged object of JSON.
@@ -26,15 +26,16 @@ struct DictionaryFrames: ~Copyable {
     }
 
     mutating func frame(of dictionary: [String: PropertyListValue]) -> ContainerFrame {
-        let entries = Array(dictionary)
-        sorter.removeAll(reserving: entries.count)
+        sorter.removeAll(reserving: dictionary.count)
         keys.truncate(to: 0)
-        for (key, _) in entries {
+        // Indices, because a copy of the entries would retain each of them, which is a cache miss for each.
+        let indices = Array(dictionary.indices)
+        for index in indices {
             let start = keys.count
-            key.withBytes { keys.append($0) }
+            dictionary.keys[index].withBytes { keys.append($0) }
             sorter.append(from: start, count: keys.count - start)
         }
         sorter.sort(in: keys.bytes)
-        return ContainerFrame(isDictionary: true, entries: entries, order: (0..<sorter.count).map { sorter[$0] })
+        return ContainerFrame(isDictionary: true, entries: dictionary, order: indices.indices.map { indices[sorter[$0]] })
     }
 }

@@ -103,13 +103,17 @@ extension JSONWriter {
                     put(layout.space)
                 }
                 indent(depth)
-                let next = frame.isDictionary ? frame.order[frame.next] : frame.next
-                frame.next += 1
+                let value: PropertyListValue
                 if frame.isDictionary {
-                    put(frame.entries[next].key)
+                    let (key, member) = frame.entries[frame.order[frame.next]]
+                    put(key)
                     put(layout.colon)
+                    value = member
+                } else {
+                    value = frame.elements[frame.next]
                 }
-                if let child = open(frame.isDictionary ? frame.entries[next].value : frame.elements[next], depth: depth) {
+                frame.next += 1
+                if let child = open(value, depth: depth) {
                     parents.append(frame)
                     frame = child
                 }
