@@ -74,6 +74,7 @@ extension Options {
           --draw PAGE  draws the tables of a page made with --markdown in the folder Resources beside it, and measures nothing
           --etcd       what watching etcd costs by watchers, keys, prefixes and changes, as tables; needs Linux
           --in FOLDER  where files are made: on the file system that is to be measured
+          peers        SQLite, LMDB and libplist beside the library, where they are installed
           --list       the names; NAME is one of them, or how some of them begin
 
         Exit status: 0 every goal is met, 1 some are not, 2 wrong usage.

@@ -8,7 +8,9 @@ struct AlternativesPicture {
 
     /// Takes the rows of a page's tables whose baseline is no smaller program that does the same.
     init(_ page: String) {
-        let alternatives = ["Foundation's", "`UserDefaults", "`set` and `synchronize()`", "a look at the file"]
+        let alternatives = [
+            "Foundation's", "`UserDefaults", "`set` and `synchronize()`", "a look at the file", "SQLite", "LMDB", "libplist",
+        ]
         rows = PrintedTable.lines(in: page).compactMap { cells in
             guard cells.count >= 5, alternatives.contains(where: { cells[2].hasPrefix($0) }), let here = Figures.nanoseconds(cells[1]),
                 let there = Figures.nanoseconds(cells[3])

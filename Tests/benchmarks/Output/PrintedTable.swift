@@ -57,6 +57,11 @@ enum Figures {
         }
     }
 
+    /// A number of entries.
+    static func entries(_ number: Int) -> String {
+        "\(number.formatted(.number.locale(Locale(identifier: "en_US")))) entries"
+    }
+
     /// A ratio with three digits; a small one as a fraction.
     static func ratio(_ ratio: Double) -> String {
         ratio < 0.2 ? "1/" + digits(1 / ratio) : digits(ratio) + " x"

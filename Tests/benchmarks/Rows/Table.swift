@@ -3,8 +3,8 @@ enum Table {
     /// The rows with a goal.
     static let rows =
         Reading.rows + Writing.rows + Listeners.rows + Readers.rows + Committing.rows + Locking.rows + External.rows + Codecs.rows
-        + Opening.rows + EtcdRows.rows
+        + Opening.rows + MixedCodecs.rows + EtcdRows.rows
 
     /// Alternatives to the library, and the minimum cost for goals that are not attainable.
-    static let orientation = UserDefaultsRows.rows + Alternatives.rows + Limits.rows + EtcdAlternatives.rows
+    static let orientation = UserDefaultsRows.rows + Alternatives.rows + PeerRows.rows + Limits.rows + EtcdAlternatives.rows
 }

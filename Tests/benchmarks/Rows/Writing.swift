@@ -72,7 +72,7 @@ enum Writing {
     }
 
     /// Each write is a change, which the store writes to disk concurrently.
-    private static func write(to store: ObservableStore, _ write: @escaping @Sendable (Int) -> Void) -> Work {
+    static func write(to store: ObservableStore, _ write: @escaping @Sendable (Int) -> Void) -> Work {
         var value = 0
         return Work { count in
             let time = Clock.time {
