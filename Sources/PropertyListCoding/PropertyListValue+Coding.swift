@@ -118,7 +118,8 @@ extension PropertyListValue {
 
     /// The binary property list after edits of the entries of its root; nil if it has to be written anew.
     ///
-    /// It has the bytes that ``encode(_:with:as:editing:)`` writes, except that it may contain equal leaves more than once.
+    /// It has the bytes that ``encode(_:with:as:editing:)`` writes, except that it may contain equal leaves more than once, and that the new
+    /// value of an entry that shared the one before may come after the other leaves.
     ///
     /// - Parameter document: a binary property list that ``encode(_:with:as:editing:)`` or this function has written.
     package static func document(_ document: Data, after edits: [String: PropertyListValue?]) -> Data? {

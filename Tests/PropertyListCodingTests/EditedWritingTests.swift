@@ -108,14 +108,14 @@ import Testing
         #expect(PropertyListValue.changes(in: rewritten, since: document, of: { base[$0] }) ?? [:] == [:])
     }
 
-    @Test("A value that another entry has is repeated, or referred to if the earlier one was shared as well")
+    @Test("A value that another entry has is repeated, or referred to if the earlier one was shared as well, and a new one is added then")
     func sharing() throws {
         let base: [String: PropertyListValue] = ["a": 1, "b": 2, "c": "text", "d": 2, "e": ["x": "inside"], "name": "a"]
         #expect(try isEdited(base, ["a": 3]))
         #expect(try isEdited(base, ["c": "other"]))
-        // Shared before, with another value or a key: only another leaf that is there already can take its place.
-        #expect(try !isEdited(base, ["b": 3]))
-        #expect(try !isEdited(base, ["name": "new"]))
+        // Shared before, with another value or a key: another leaf that is there already, or is added, takes its place.
+        #expect(try isEdited(base, ["b": 3], isShared: true))
+        #expect(try isEdited(base, ["name": "new"], isShared: true))
         #expect(try isEdited(base, ["b": 1], isShared: true))
         #expect(try isEdited(base, ["name": "b"], isShared: true))
         // Shared afterwards: with a value, one inside a dictionary, a key.
@@ -139,6 +139,26 @@ import Testing
             #expect(try PropertyListValue.decode(document).value == .dictionary(base))
         }
         #expect(document.count == size)
+    }
+
+    @Test("Shared values are replaced by new ones as long as references and offsets keep their size", arguments: [240, 65_510])
+    func added(count: Int) throws {
+        var base = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", PropertyListValue.boolean($0.isMultiple(of: 2))) })
+        base["list"] = [1, ["a": true]]
+        var document = try PropertyListValue.encode(base, with: [:], as: .binary)
+        var edited = 0
+        for number in 0..<30 {
+            let value = PropertyListValue.string("new \(number)")
+            guard let next = PropertyListValue.document(document, after: ["\(number)": value]) else { break }
+            base["\(number)"] = value
+            #expect(try PropertyListValue.decode(next).value == .dictionary(base))
+            (document, edited) = (next, edited + 1)
+        }
+        #expect(edited > 0 && edited < 30)
+        // Leaves that were added are replaced like the others.
+        base["0"] = "else"
+        document = try #require(PropertyListValue.document(document, after: ["0": "else"]))
+        #expect(try PropertyListValue.decode(document).value == .dictionary(base))
     }
 
     @Test("New and removed entries, and containers, are written anew")
