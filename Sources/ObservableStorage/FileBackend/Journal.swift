@@ -20,6 +20,9 @@ final class Journal: Sendable {
         options = list.configuration.inPlaceWriting == .never ? JournalOptions(list.configuration.journal) : nil
     }
 
+    /// Whether the list has a journal, as far as this backend has read it.
+    var isKnown: Bool { latest.withLock { $0 != nil } }
+
     /// Whether the property list lacks edits that are in its journal, as far as this backend has read it.
     var needsCheckpoint: Bool {
         !list.isReadOnly && latest.withLock { $0?.needsCheckpoint ?? false }

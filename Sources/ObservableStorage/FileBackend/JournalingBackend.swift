@@ -35,6 +35,9 @@ protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     /// Whether logs of dead stores are still to be replayed, because another process had the storage locked.
     var needsReplay: Bool { get }
 
+    /// The share of the time that writes behind may take after the last one; 1 if they need not wait.
+    var writingShare: Double { get }
+
     /// Whether the journal has commits that the storage lacks.
     var needsCheckpoint: Bool { get }
     /// When a checkpoint is made.
@@ -62,4 +65,12 @@ extension PropertyListFile: JournalingBackend {
     var hasLog: Bool { configuration.journal.hasLog }
     var checkpointDelays: JournalOptions { journal.options ?? JournalOptions() }
     func checkpoint() throws { try checkpoint(as: nil) }
+
+    // Writing a list of that size takes little longer than synchronizing it.
+    private static let smallSize = 256 << 10
+
+    /// Of a small list, and with a journal, 1.
+    var writingShare: Double {
+        list.cached.withLock { ($0?.bytes.count ?? 0) <= Self.smallSize } || journal.isKnown ? 1 : configuration.writingShare
+    }
 }

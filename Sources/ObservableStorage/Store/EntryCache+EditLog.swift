@@ -31,17 +31,26 @@ extension ObservableStore {
 
 extension EntryCache {
     /// Does what edits demand, outside the lock.
-    func follow(_ demand: EditLog.Demand) {
+    ///
+    /// - Returns: whether a flush has to be scheduled, because the edits could not be logged and one that waits would be too late.
+    func follow(_ demand: EditLog.Demand) -> Bool {
         switch demand {
-        case .none: break
-        case .now: makeLogIfNeeded()
+        case .none: return false
+        case .now:
+            makeLogIfNeeded()
+            return update { state in
+                guard !state.log.isOn else { return false }
+                state.flushes.cancelTimed()
+                return state.needsFlushScheduled()
+            }
         case .later:
-            guard !StoreRegistry.all.isForkedChild else { return }
+            guard !StoreRegistry.all.isForkedChild else { return false }
             DispatchQueue.global().async { [self] in
                 // As before a commit: the setter goes on first.
                 sched_yield()
                 logGrowing.withLock { _ in makeLogIfNeeded() }
             }
+            return false
         }
     }
 

@@ -81,9 +81,9 @@ final class EntryCache: Sendable {
                 demand: state.log.takeDemand()
             )
         }
-        if taken.demand != .none { follow(taken.demand) }
+        let isUnlogged = taken.demand != .none && follow(taken.demand)
         releaseReadings(of: taken.removed)
-        return (taken.deliveries, taken.needsFlush)
+        return (taken.deliveries, taken.needsFlush || isUnlogged)
     }
 
     /// Sets or removes a key's entry, as ``change(muting:_:)`` does, at less cost without observers.
@@ -115,10 +115,10 @@ final class EntryCache: Sendable {
             }
             return (state.needsFlushScheduled(), state.log.takeDemand())
         }
-        if demand != .none { follow(demand) }
+        let isUnlogged = demand != .none && follow(demand)
         withExtendedLifetime(replaced) {}
         if let removed { releaseReadings(of: [removed]) }
-        return needsFlush
+        return needsFlush || isUnlogged
     }
 
     /// Makes changes that are not reported to observers.

@@ -99,7 +99,12 @@ final class LifeCycleObserver: Sendable {
                 let stores = registry.setInBackground(false)
                 enqueue { for store in stores where store.storage.isOutsideContainer { store.receive(.reachable(true)) } }
             case .readAgain: enqueue { self.registry.stores.forEach { $0.receive(.changed) } }
-            case .abandonProtectedLogs: return { self.registry.stores.forEach { $0.cache.abandonLogIfProtected() } }
+            case .abandonProtectedLogs:
+                return {
+                    for store in self.registry.stores where store.cache.abandonLogIfProtected() {
+                        store.scheduleFlush(after: .nanoseconds(0))
+                    }
+                }
             case .settleScenes: return { self.scenes.settle() }
             case .writeAll:
                 return {

@@ -10,6 +10,7 @@ struct SynchronizationSchedule: Sendable {
     private var replays = Backoff()
     var writes = Backoff()
     var checkpoints = Backoff()
+    var pace = WritePace()
     // Nil without a journal.
     private var debouncer: Debouncer?
     /// Whether the storage has to be read after the present operation.
@@ -97,5 +98,31 @@ struct ReadAttempts: Sendable {
 
     mutating func succeeded() {
         backoff.succeed()
+    }
+}
+
+/// The pace of writes that nobody waits for: they take a share of the time, as measured by the last ones.
+struct WritePace: Sendable {
+    // As between attempts after failures.
+    private static let longestDelay: Duration = .seconds(30)
+
+    private var last: Duration?
+    private var next: Debouncer.Instant?
+
+    /// Records a write that is over.
+    ///
+    /// - Parameter share: the share of the time that writes may take; 1 if the next one need not wait.
+    mutating func didWrite(from start: Debouncer.Instant, to end: Debouncer.Instant, share: Double) {
+        let duration = start.duration(to: end)
+        // The shorter of two, so that a write that had to wait for the disk or a lock does not count.
+        let usual = min(duration, last ?? duration)
+        last = duration
+        next = end + min(usual * (1 / (share > 0.001 ? min(share, 1) : 0.001) - 1), Self.longestDelay)
+    }
+
+    /// The time until the next write may begin; nil if it may begin now.
+    func delay(at now: Debouncer.Instant) -> DispatchTimeInterval? {
+        guard let next, next > now else { return nil }
+        return .milliseconds(Int(now.duration(to: next).wholeNanoseconds / 1_000_000) + 1)
     }
 }

@@ -70,11 +70,13 @@ extension Synchronizer {
             let edits = includingEdits ? try storage.backend.limits.batch(of: pending) : [:]
             let commit = PendingCommit(edits, upTo: revision, of: cache, after: unknownEdits, isBehind: isBehind)
             let lastRun = Lock<PendingCommit.Run?>(nil)
+            let start = Debouncer.Instant.now
             do {
                 let stored = try await store(commit, origin, body) { lastRun.exchange($0) }
                 guard let run = lastRun.withLock({ $0 }), run.transaction != nil else {
                     throw StorageError.editNotRun(by: storage.backend)
                 }
+                schedule.pace.didWrite(from: start, to: .now, share: storage.journaling?.writingShare ?? 1)
                 return finish(commit, run, storedAs: stored, origin ?? .local)
             } catch let error as StorageError {
                 let run = lastRun.withLock { $0 }

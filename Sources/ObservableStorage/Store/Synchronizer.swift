@@ -143,16 +143,26 @@ actor Synchronizer {
             sched_yield()
             guard self.cache.update({ $0.flushes.beginQueued() }) else { return }
             self.start { synchronizer in
-                await synchronizer.writeEditsBehind()
+                if let delay = synchronizer.delayOfWrite {
+                    synchronizer.scheduleFlush(after: delay)
+                } else {
+                    await synchronizer.writeEditsBehind()
+                }
                 withExtendedLifetime(store) {}
             }
         }
     }
 
+    /// The time that a write behind waits because the last ones took long; nil if it begins now, as it does if the edits are not in a log.
+    private var delayOfWrite: DispatchTimeInterval? {
+        guard let delay = schedule.pace.delay(at: .now), cache.isLogged else { return nil }
+        return delay
+    }
+
     /// Writes the pending edits after a delay, unless they are written before; does not retain the store until then.
     ///
     /// - Parameter isHinted: whether an event of the storage is the reason.
-    func scheduleFlush(after delay: DispatchTimeInterval, isHinted: Bool = false) {
+    nonisolated func scheduleFlush(after delay: DispatchTimeInterval, isHinted: Bool = false) {
         let time = DispatchTime.now() + delay
         guard let number = cache.update({ $0.scheduleFlush(at: time) }) else { return }
         storage.executor.queue.asyncAfter(deadline: time) { [weak self] in
