@@ -100,11 +100,8 @@ extension BinaryReader {
         case 4:
             let (count, start) = try payload(at: offset, width: 1)
             return .data(Data(bytes[start..<start + count]))
-        case 5: return .string(String(decoding: try text(at: offset), as: UTF8.self))
-        case 6:
-            let (count, start) = try payload(at: offset, width: 2)
-            let text = UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true)
-            return .string(String(unsafeUninitializedCapacity: text.utf8Count, initializingUTF8With: text.write))
+        case 5: return .string(try ascii(at: offset))
+        case 6: return .string(try utf16(at: offset))
         case 0xA:
             let references = try references(at: offset)
             var elements: [PropertyListValue] = []
@@ -117,7 +114,7 @@ extension BinaryReader {
             var entries = [String: PropertyListValue](minimumCapacity: count)
             for index in 0..<count {
                 let key = try text(at: self.offset(of: self.object(index, in: references)))
-                entries[String(decoding: key, as: UTF8.self)] = try checkedValue(of: self.object(count + index, in: references))
+                entries[String(validUTF8: key, isASCII: true)] = try checkedValue(of: self.object(count + index, in: references))
             }
             return .dictionary(entries)
         default: return try leaf(object, at: offset)

@@ -136,14 +136,14 @@ extension BinaryReader {
         longLeafCost = longLeafCost.saturatingSum(DecodingLimits.cost(ofLeafSize: size) - 1)
     }
 
-    private func ascii(at offset: Int) throws(PropertyListError) -> String {
+    func ascii(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 1)
         let text = bytes[start..<start + count]
         guard text.isASCII else { throw .notASCII(text, at: start) }
         return String(validUTF8: text, isASCII: true)
     }
 
-    private func utf16(at offset: Int) throws(PropertyListError) -> String {
+    func utf16(at offset: Int) throws(PropertyListError) -> String {
         let (count, start) = try payload(at: offset, width: 2)
         let text = UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true)
         if let string = String(text) { return string }
