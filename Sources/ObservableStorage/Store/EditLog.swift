@@ -102,6 +102,11 @@ struct EditLog: Sendable {
 
     // MARK: Files
 
+    /// Whether the file has grown for a burst of edits.
+    var hasGrown: Bool {
+        file.map { $0.halfSize > EditLogFormat.smallestHalf } ?? false
+    }
+
     /// Whether a new file is needed before more edits are logged.
     @inline(__always)
     var isBehind: Bool {

@@ -11,6 +11,8 @@ struct SynchronizationSchedule: Sendable {
     var writes = Backoff()
     var checkpoints = Backoff()
     var pace = WritePace()
+    /// When a log of edits that a burst has made large is removed: after a second without a commit.
+    var logRemoval = Debouncer(quiet: .seconds(1), limit: .seconds(3_600))
     // Nil without a journal.
     private var debouncer: Debouncer?
     /// Whether the storage has to be read after the present operation.

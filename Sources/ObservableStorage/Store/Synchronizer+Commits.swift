@@ -143,6 +143,7 @@ extension Synchronizer {
         }
         recordAvailable()
         scheduleCheckpoint(isOwn: true)
+        scheduleLogRemoval()
         if change.needsFlush { scheduleFlush() }
         return change.deliveries
     }

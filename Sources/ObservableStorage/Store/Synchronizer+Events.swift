@@ -161,6 +161,30 @@ extension Synchronizer {
     }
 }
 
+// MARK: - Logs of edits
+
+extension Synchronizer {
+    /// Schedules the removal of a log that has grown, which the next edit would replace by a small one.
+    func scheduleLogRemoval() {
+        guard cache.update({ $0.log.hasGrown }) else { return }
+        if case .wake(let time) = schedule.logRemoval.modified(at: .now) { removeLog(at: time) }
+    }
+
+    private nonisolated func removeLog(at time: Debouncer.Instant) {
+        start(after: .after(Debouncer.Instant.now.duration(to: time))) { $0.removeLogIfDue(at: .now) }
+    }
+
+    func removeLogIfDue(at now: Debouncer.Instant) {
+        switch schedule.logRemoval.woke(at: now) {
+        case .none: return
+        case .wake(let time): return removeLog(at: time)
+        case .process: break
+        }
+        // The commit of pending edits schedules it again.
+        cache.take { $0.entries.hasPending || !$0.log.hasGrown ? nil : $0.log.takeFile() }?.remove()
+    }
+}
+
 extension StorageEntries {
     /// Whether other entries are those of a later revision of the same history.
     func isOlder(than other: StorageEntries) -> Bool {

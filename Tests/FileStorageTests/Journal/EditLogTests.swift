@@ -35,6 +35,20 @@ struct EditLogTests {
         log.takeFile()?.remove()
     }
 
+    @Test("A log that a burst has made large is removed after a second without a commit, and the next edit makes a small one")
+    func removal() async throws {
+        let fixture = try EditLogFixture()
+        let store = try ObservableStore(at: fixture.file)
+        store[StorageKey("data", default: Data())] = Data(count: 1 << 20)
+        try await store.flush()
+        await store.synchronizer.removeLogIfDue(at: .now + .seconds(1))
+        #expect(fixture.logNames.isEmpty)
+        store[key] = 1
+        #expect(store.durability == .immediate)
+        #expect(try fixture.logSizes == [EditLogFormat.Header.size + 2 * EditLogFormat.smallestHalf])
+        try await store.close()
+    }
+
     @Test("Setting one value again and again does not fill the log, however long it cannot be written")
     func endlessEdits() throws {
         let fixture = try EditLogFixture()
