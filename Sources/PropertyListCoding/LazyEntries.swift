@@ -44,7 +44,7 @@ package struct LazyEntries: Sendable {
             var names: [String] = []
             names.reserveCapacity(count)
             for index in 0..<count {
-                names.append(String(decoding: try reader.text(at: reader.offset(of: reader.object(index, in: entries))), as: UTF8.self))
+                names.append(try reader.ascii(at: reader.offset(of: reader.object(index, in: entries))))
             }
             return names
         }

@@ -27,6 +27,13 @@ extension Synchronizer {
         storage.executor.queue.asyncAfter(deadline: time) { [weak self] in self?.start(operation) }
     }
 
+    /// Starts an operation at the time that a debouncer has requested.
+    private nonisolated func start(
+        at time: Debouncer.Instant, _ operation: @escaping @Sendable (isolated Synchronizer) async -> Void
+    ) {
+        start(after: .after(Debouncer.Instant.now.duration(to: time)), operation)
+    }
+
     private func follow(_ event: StorageEvent) async {
         switch event {
         case .changed: await readAgain()
@@ -135,17 +142,13 @@ extension Synchronizer {
     /// - Parameter isOwn: whether they are those of this store.
     func scheduleCheckpoint(isOwn: Bool) {
         guard storage.needsCheckpoint, !isSuspended else { return }
-        if case .wake(let time) = schedule.didJournal(isOwn: isOwn, at: .now) { checkpoint(at: time) }
-    }
-
-    private nonisolated func checkpoint(at time: Debouncer.Instant) {
-        start(after: .after(Debouncer.Instant.now.duration(to: time))) { await $0.checkpointIfDue() }
+        if case .wake(let time) = schedule.didJournal(isOwn: isOwn, at: .now) { start(at: time) { await $0.checkpointIfDue() } }
     }
 
     private func checkpointIfDue() async {
         switch schedule.checkpointWoke(at: .now) {
         case .none: return
-        case .wake(let time): return checkpoint(at: time)
+        case .wake(let time): return start(at: time) { await $0.checkpointIfDue() }
         case .process: break
         }
         guard !isSuspended, !cache.update({ $0.isClosed }) else { return }
@@ -167,17 +170,13 @@ extension Synchronizer {
     /// Schedules the removal of a log that has grown, which the next edit would replace by a small one.
     func scheduleLogRemoval() {
         guard cache.update({ $0.log.hasGrown }) else { return }
-        if case .wake(let time) = schedule.logRemoval.modified(at: .now) { removeLog(at: time) }
-    }
-
-    private nonisolated func removeLog(at time: Debouncer.Instant) {
-        start(after: .after(Debouncer.Instant.now.duration(to: time))) { $0.removeLogIfDue(at: .now) }
+        if case .wake(let time) = schedule.logRemoval.modified(at: .now) { start(at: time) { $0.removeLogIfDue(at: .now) } }
     }
 
     func removeLogIfDue(at now: Debouncer.Instant) {
         switch schedule.logRemoval.woke(at: now) {
         case .none: return
-        case .wake(let time): return removeLog(at: time)
+        case .wake(let time): return start(at: time) { $0.removeLogIfDue(at: .now) }
         case .process: break
         }
         // The commit of pending edits schedules it again.

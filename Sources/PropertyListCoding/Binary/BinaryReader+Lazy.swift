@@ -113,8 +113,8 @@ extension BinaryReader {
             let count = references.count / 2
             var entries = [String: PropertyListValue](minimumCapacity: count)
             for index in 0..<count {
-                let key = try text(at: self.offset(of: self.object(index, in: references)))
-                entries[String(validUTF8: key, isASCII: true)] = try checkedValue(of: self.object(count + index, in: references))
+                let key = try ascii(at: self.offset(of: self.object(index, in: references)))
+                entries[key] = try checkedValue(of: self.object(count + index, in: references))
             }
             return .dictionary(entries)
         default: return try leaf(object, at: offset)

@@ -82,6 +82,12 @@ struct OutputBuffer: ~Copyable {
         for integer in integers { append(UInt64(truncatingIfNeeded: integer), size: size) }
     }
 
+    /// Appends the sign and the digits of a number.
+    mutating func append(decimal integer: PropertyListInteger) {
+        if integer.isNegative { append(0x2D) }
+        append(decimal: integer.isNegative ? 0 &- integer.bits : integer.bits)
+    }
+
     /// Appends the digits of a number.
     mutating func append(decimal number: UInt64) {
         reserve(20)

@@ -6,7 +6,7 @@ extension JSONWriter {
     mutating func put(leaf: PropertyListValue) {
         switch leaf {
         case .string(let string): put(string)
-        case .integer(let integer): integer.description.withBytes { output.append($0) }
+        case .integer(let integer): output.append(decimal: integer)
         case .real(let real) where real.isFinite: real.description.withBytes { output.append($0) }
         case .real(let real): put(substitute: real.isNaN ? "nan" : real.description, "$real", for: "the number \(real)")
         case .boolean(let boolean): output.append(boolean ? "true" : "false")
