@@ -1,11 +1,6 @@
 import PropertyListCoding
 
 extension ObservableStore {
-    /// All entries at one revision.
-    public nonisolated var snapshot: StoreSnapshot {
-        StoreSnapshot(of: cache, reports)
-    }
-
     /// Edits several keys in memory, as one revision, without waiting for the disk.
     ///
     /// Observers and snapshots have all edits of the closure or none, and they are written together. The closure runs again if a value that
