@@ -19,10 +19,27 @@ package struct Lock<Value>: ~Copyable, Sendable {
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        try mutex.withLock { (value) throws(Failure) in
-            sanitizer?.acquired()
-            defer { sanitizer?.releases() }
-            return try body(&value)
+        if let result = try mutex.withLockIfAvailable({ (value) throws(Failure) in try perform(body, on: &value) }) { return result }
+        yieldWhileLocked()
+        return try mutex.withLock { (value) throws(Failure) in try perform(body, on: &value) }
+    }
+
+    @inline(__always)
+    private borrowing func perform<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result, on value: inout sending Value
+    ) throws(Failure) -> sending Result {
+        sanitizer?.acquired()
+        defer { sanitizer?.releases() }
+        return try body(&value)
+    }
+
+    // The kernel of Linux hands a `Mutex` to the thread that sleeps for it, so that each critical section takes a change of threads after
+    // one has begun to sleep. `write.threads`: twenty threads make 50,000 edits a second then, and a million if they yield first.
+    @inline(never)
+    private borrowing func yieldWhileLocked() {
+        for _ in 0..<LockContention.yields {
+            sched_yield()
+            if mutex.withLockIfAvailable({ _ in }) != nil { return }
         }
     }
 
@@ -71,6 +88,11 @@ final class SanitizerAnnotation: Sendable {
 }
 
 #if os(Linux)
+    private enum LockContention {
+        /// How often a thread yields before it sleeps: limited, because yielding lends the owner of the lock no priority.
+        static let yields = 16
+    }
+
     extension SanitizerAnnotation {
         /// The functions of the sanitizer for locks, in a process that runs under it.
         fileprivate static let functions: (acquired: Announcement, releases: Announcement)? = {
@@ -79,6 +101,11 @@ final class SanitizerAnnotation: Sendable {
         }()
     }
 #else
+    private enum LockContention {
+        /// Elsewhere, a thread that runs takes the lock before one that sleeps.
+        static let yields = 0
+    }
+
     extension SanitizerAnnotation {
         /// On other platforms the sanitizer observes all locks.
         fileprivate static let functions: (acquired: Announcement, releases: Announcement)? = nil
