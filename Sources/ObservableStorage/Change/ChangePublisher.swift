@@ -11,8 +11,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
         var slots = SubscriberList<Element>()
         var isFinished = false
 
-        var hasReaders: Bool { !slots.subscribers.isEmpty || !streams.subscribers.isEmpty }
-        var isIdle: Bool { listeners.subscribers.isEmpty && !hasReaders }
+        var isIdle: Bool { listeners.subscribers.isEmpty && streams.subscribers.isEmpty && slots.subscribers.isEmpty }
     }
 
     private let state = Lock(State())
@@ -102,19 +101,26 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 extension ChangePublisher {
     /// Queues an element for all current subscribers except those of the token `muted`.
     ///
-    /// - Parameter makeElement: creates the element on delivery, once for all subscribers.
-    func post(muting muted: UInt64 = 0, to deliveries: inout Deliveries, _ makeElement: @escaping @Sendable () -> Element) {
+    /// - Parameters:
+    ///   - makeBox: creates the box that slots receive, on delivery, if there are no other subscribers; nil to create it of the element.
+    ///   - makeElement: creates the element on delivery, once for all subscribers.
+    func post(
+        muting muted: UInt64 = 0, to deliveries: inout Deliveries, boxing makeBox: @escaping @Sendable () -> AnyBox? = { nil },
+        _ makeElement: @escaping @Sendable () -> Element
+    ) {
         state.withLock { state in
             let all = state.listeners.subscribers
             let listeners = muted == ObservationToken.everyListenerID ? all.filter { !$0.isListener } : all
-            guard state.hasReaders else {
+            let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
+            guard !slots.isEmpty || !streams.isEmpty else {
                 if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
                 return
             }
             // Created once, by the first delivery, for both.
             let shared = listeners.isEmpty ? nil : Once(makeElement)
-            let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
+            let hasOnlySlots = listeners.isEmpty && streams.isEmpty
             deliveries.append(to: reading) { [boxing] in
+                if hasOnlySlots, let box = makeBox() { return Self.fill(slots, with: box) }
                 let element = shared?.value ?? makeElement()
                 if !slots.isEmpty { Self.fill(slots, with: boxing(element)) }
                 Self.call(streams, with: element, muting: muted)

@@ -86,6 +86,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     let hasDynamicDefault: Bool
     /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
+    /// Whether decoding to the key's type runs no user code.
+    let isReadWithoutUserCode: Bool
 
     init(_ traits: Traits) {
         self.traits = traits
@@ -93,11 +95,13 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         let isAny = Value.self == PropertyListValue?.self || Value.self == PropertyListValue.self
         type = isAny ? nil : ObjectIdentifier(Value.self)
         let name = traits.entryName
+        let storesDefault = !traits.persistsDefault.isEmpty || traits.fallback.first?.definition.storesDefault == true
+        let runsNoUserCode = traits.runsNoUserCode
+        isReadWithoutUserCode = runsNoUserCode && traits.migrations.isEmpty && !storesDefault
         super.init(
-            name, scope: traits.scope,
-            storesDefault: !traits.persistsDefault.isEmpty || traits.fallback.first?.definition.storesDefault == true,
+            name, scope: traits.scope, storesDefault: storesDefault,
             editsSeveral: traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty,
-            hasGroupRule: traits.validateGroup != nil, typeWhenSet: traits.runsNoUserCode ? type : nil)
+            hasGroupRule: traits.validateGroup != nil, typeWhenSet: runsNoUserCode ? type : nil)
         if traits.isSecret { SecretNames.insert(name.all) }
     }
 

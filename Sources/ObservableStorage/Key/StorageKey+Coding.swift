@@ -96,11 +96,6 @@ extension StorageKey {
         try definition.traits.validate?(value)
         return value
     }
-
-    /// Whether decoding to the key's type runs no user code.
-    var isReadWithoutUserCode: Bool {
-        definition.traits.runsNoUserCode && definition.traits.migrations.isEmpty && !definition.storesDefault
-    }
 }
 
 extension StorageKey {

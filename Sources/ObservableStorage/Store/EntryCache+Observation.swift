@@ -45,27 +45,27 @@ extension EntryCache {
         _ key: StorageKey<Value>, initial: Bool, onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in },
         _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
-        observe(key, initial: initial, onDecode: onDecode, observer) { _ in }.token
+        observe(key, initial: initial, onDecode: onDecode, observer) { _ in }
     }
 
-    /// Subscribes to one key, and returns what a closure finds in the state before the first change.
-    func observe<Value, Found: Sendable>(
+    /// Subscribes to one key, and calls a closure with the state before the first change.
+    func observe<Value>(
         _ key: StorageKey<Value>, initial: Bool = false, onDecode: @escaping KeyObservers<Value>.OnDecode,
-        _ observer: Observer<Change<Value>>, finding find: (EntryCacheState) -> Found
-    ) -> (token: ObservationToken, found: Found) {
-        let (token, first, found) = update { state in
-            var first = Deliveries()
+        _ observer: Observer<Change<Value>>, reading read: (inout EntryCacheState) -> Void
+    ) -> ObservationToken {
+        var first = Deliveries()
+        let token = update { state in
             let observers = observers(of: key, in: &state, onDecode)
-            let token = observers.add(
+            read(&state)
+            return observers.add(
                 initial: initial ? state.current(observers.name) : nil, observer, to: &first,
                 onCancel: { [weak self, weak observers] in
                     if let observers { self?.forgetIfIdle(observers) }
                 })
-            return (token, first, find(state))
         }
         watchStart?.request()
         deliver(first)
-        return (token, found)
+        return token
     }
 
     private func observers<Value>(
@@ -92,24 +92,22 @@ extension EntryCache {
         }
     }
 
-    /// Subscribes to every entry, and returns what a closure finds in the state before the first change.
-    func observeAll<Found: Sendable>(
-        _ observer: Observer<EntryChange>, finding find: (EntryCacheState) -> Found = { _ in () }
-    ) -> (token: ObservationToken, found: Found) {
-        let (token, first, found) = update { state in
-            var first = Deliveries()
+    /// Subscribes to every entry, and calls a closure with the state before the first change.
+    func observeAll(_ observer: Observer<EntryChange>, reading read: (inout EntryCacheState) -> Void = { _ in }) -> ObservationToken {
+        var first = Deliveries()
+        let token = update { state in
+            read(&state)
             state.hasAllObservers = true
-            let token = allObservers.add(
+            return allObservers.add(
                 observer, to: &first,
                 onCancel: { [weak self] in
                     guard let self else { return }
                     update { $0.hasAllObservers = !allObservers.isIdle }
                 })
-            return (token, first, find(state))
         }
         watchStart?.request()
         deliver(first)
-        return (token, found)
+        return token
     }
 }
 

@@ -43,7 +43,7 @@ extension ObservableStore {
     nonisolated func prepareObservation<Value>(of key: StorageKey<Value>) {
         storeDefaultIfNeeded(of: key)
         // Created here, so that reading without user code remains so.
-        if key.isReadWithoutUserCode { _ = key.defaultValue }
+        if key.definition.isReadWithoutUserCode { _ = key.defaultValue }
     }
 
     /// A closure that records whether the values of a key's changes could be decoded.
@@ -64,7 +64,7 @@ extension ObservableStore {
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<PropertyListValue?>> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
-        let token = cache.observeAll(.stream(continuation) { $0.untyped }).token
+        let token = cache.observeAll(.stream(continuation) { $0.untyped })
         continuation.onTermination = { _ in token.cancel() }
         return stream
     }

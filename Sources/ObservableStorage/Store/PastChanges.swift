@@ -29,11 +29,9 @@ extension ObservableStore {
         since revision: StorageRevision
     ) async throws(StorageError) -> AsyncStream<Change<PropertyListValue?>>? {
         let (live, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
-        let past = try await synchronizer.past(since: revision) { [cache] find in
-            let observer = Observer<EntryChange>.stream(continuation) { $0.untyped }
-            let (token, edits) = cache.observeAll(observer, finding: find)
+        let past = try await synchronizer.past(since: revision) { [cache] read in
+            let token = cache.observeAll(.stream(continuation) { $0.untyped }, reading: read)
             continuation.onTermination = { _ in token.cancel() }
-            return edits
         }
         return past.map { Self.stream(of: $0.changes, then: live) }
     }
@@ -54,10 +52,9 @@ extension ObservableStore {
         let (live, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
         prepareObservation(of: key)
         let onDecode = decodingRecorder(of: key)
-        let past = try await synchronizer.past(of: key.definition.entryName.all, since: revision) { [cache] find in
-            let (token, edits) = cache.observe(key, onDecode: onDecode, .stream(continuation), finding: find)
+        let past = try await synchronizer.past(of: key.definition.entryName.all, since: revision) { [cache] read in
+            let token = cache.observe(key, onDecode: onDecode, .stream(continuation), reading: read)
             continuation.onTermination = { _ in token.cancel() }
-            return edits
         }
         return past.map { past in Self.stream(of: past.changes(of: key, in: cache.entry(key.definition.entryName.own)), then: live) }
     }
@@ -81,10 +78,10 @@ extension Synchronizer {
     /// - Parameters:
     ///   - names: the entries whose values are needed, besides those that have been edited.
     ///   - revision: a revision of the storage.
-    ///   - subscribe: subscribes, and returns the result of its argument for the state before the first change.
+    ///   - subscribe: subscribes, and calls its argument with the state before the first change.
     fileprivate func past(
         of names: [String] = [], since revision: StorageRevision,
-        subscribing subscribe: @Sendable ((EntryCacheState) -> PastEdits) -> PastEdits
+        subscribing subscribe: @Sendable ((inout EntryCacheState) -> Void) -> Void
     ) async throws(StorageError) -> PastEdits? {
         // A storage without a revision may have one by now: the first commit of a store that keeps a journal makes it.
         if base.revision.map({ $0.history != revision.history || revision.isNewer(than: $0) }) ?? true {
@@ -93,8 +90,9 @@ extension Synchronizer {
         }
         guard let reached = base.revision, reached.history == revision.history, !revision.isNewer(than: reached) else { return nil }
         // The stored entries and their revision change on the actor only, the edits in memory on any thread.
-        var past = subscribe { [base] in PastEdits(in: $0, over: base, namesOfKey: names) }
-        guard reached != revision else { return past }
+        var found: PastEdits?
+        subscribe { [base] in found = PastEdits(in: $0, over: base, namesOfKey: names) }
+        guard var past = found, reached != revision else { return found }
         guard let commits = try await commits(since: revision) else { return nil }
         // Later ones are delivered live.
         past.commits = Array(commits.prefix { !$0.revision.isNewer(than: reached) })
