@@ -67,7 +67,7 @@ enum Reading {
                 for _ in 0..<count { consume(settings.launchCount) }
             }
         },
-        TwoThreads.row,
+        Threads.reading,
         row("read.json", "read a JSON-coded value", goal: 1.2) { store in
             store[.account] = Account(name: "Ada", tags: ["first", "second", "third"])
             return .loop { count in

@@ -30,6 +30,7 @@ enum Writing {
             }
             return Pair(subject: subject, baseline: longest { queue.async {} }, tearDown: sample.close)
         },
+        Threads.writing,
     ]
 
     /// The longest run of an operation, each of which begins after the work of the one before is done.
