@@ -32,8 +32,8 @@ extension FileSystemCalls {
     }
 
     /// Whether an open file is the one at a path.
-    func isFile(_ descriptor: Int32, at path: ResolvedPath) throws(SystemError) -> Bool {
-        guard let there = try status(at: path) else { return false }
+    func isFile(_ descriptor: Int32, at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> Bool {
+        guard let there = try status(at: path, followsLinks: followsLinks) else { return false }
         return try status(of: descriptor).identity.isSameFile(as: there.identity)
     }
 

@@ -33,7 +33,7 @@ struct Checkpoint {
     /// - Returns: false if another process has written the edits, which still have to be synchronized.
     func write() throws -> Bool {
         for _ in 0..<Self.maximumAttempts {
-            let target = try list.target()
+            let target = try journal.target()
             // Adds the edits of other stores, and the changes of other programs, to the journal first.
             guard let state = try journal.upToDate(at: target), let entries = state.entries else { return true }
             try list.removeLeftovers(of: target)

@@ -59,7 +59,7 @@ extension PropertyListFile {
         defer { edit.drop() }
         var preparations = list.lock.resource == nil && !isLocked ? Self.maximumPreparations : 0
         for _ in 0..<ListEdit.maximumAttempts {
-            let target = try list.target()
+            let target = try journal.target()
             // Before leftovers are removed.
             try list.calls.requireOwnLinks(of: target)
             if try journal.isUsed(at: target) {

@@ -4,8 +4,9 @@ import FoundationSubset
 ///
 /// It only grows, under the lock of the property list; one that has become too long is replaced by another file.
 final class JournalFile: Sendable {
+    /// The property list, with its folder open.
+    let list: ResolvedPath
     let path: ResolvedPath
-    private let list: String
     let header: JournalHeader
     let inode: UInt64
     private let descriptor: Int32
@@ -23,7 +24,7 @@ final class JournalFile: Sendable {
         self.model = model
         isCopy = header.inode != inode || header.location != location
         self.isReadOnly = isReadOnly
-        (path, self.list, self.header, self.inode) = (list.journal, list.path, header, inode)
+        (self.list, path, self.header, self.inode) = (list, list.journal, header, inode)
         synchronized = Lock((end ?? 0, end != nil, false))
         (self.descriptor, self.calls) = (descriptor, calls)
     }
@@ -42,7 +43,7 @@ final class JournalFile: Sendable {
         guard let list, !isReadOnly else { return isReadOnly }
         // A file system may determine owners and permissions itself.
         if model?.hasSameAccess(as: list) == true { return false }
-        let own = try calls.reading(self.list, "reading its journal \(path.path)") { () throws(SystemError) in
+        let own = try calls.reading(self.list.path, "reading its journal \(path.path)") { () throws(SystemError) in
             try calls.status(of: descriptor)
         }
         return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
@@ -133,7 +134,7 @@ final class JournalFile: Sendable {
         } catch let error where error.code == EFBIG {
             throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
         } catch {
-            throw .unreadable(file: list, reason: "\(error.reason) (reading its journal \(path.path))")
+            throw .unreadable(file: list.path, reason: "\(error.reason) (reading its journal \(path.path))")
         }
     }
 
@@ -146,7 +147,7 @@ final class JournalFile: Sendable {
 
     /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
     func append(_ bytes: Data, at end: Int) throws(StorageError) {
-        try calls.writing(list, "writing its journal \(path.path)") { () throws(SystemError) in
+        try calls.writing(list.path, "writing its journal \(path.path)") { () throws(SystemError) in
             if try calls.status(of: descriptor).identity.size >= end + bytes.count {
                 try write(bytes, at: end)
             } else {
@@ -199,7 +200,7 @@ final class JournalFile: Sendable {
             synchronized.withLock { $0 = (max($0.end, end), true, $0.isDoubtful) }
         } catch {
             synchronized.withLock { $0.isDoubtful = true }
-            throw .unwritable(file: list, reason: "\(error.reason) (synchronizing its journal \(path.path))", edits: .notDurable)
+            throw .unwritable(file: list.path, reason: "\(error.reason) (synchronizing its journal \(path.path))", edits: .notDurable)
         }
     }
 }
