@@ -73,7 +73,8 @@ final class Journal: Sendable {
     }
 
     private func knownTarget() throws(StorageError) -> ResolvedPath? {
-        guard list.lock.resource == nil, let known = latest.withLock({ $0?.file.list }) else { return nil }
+        // A link of another user that was followed is examined each time.
+        guard list.lock.resource == nil, let known = latest.withLock({ $0?.file.list }), known.linkOwner == nil else { return nil }
         return try list.calls.leads(list.path.get(), to: known) ? known : nil
     }
 

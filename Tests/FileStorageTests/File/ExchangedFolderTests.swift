@@ -122,7 +122,11 @@ import Testing
                 }, calls: calls)
             if action == .openWithLogs || action == .quarantine { _ = try file.load() }
             _ = try file.edit { $0["c"] = 3 }
-            if action == .journaledEdit { try file.checkpoint() }
+            if action == .journaledEdit {
+                // The list whose journal is known is not resolved again.
+                _ = try file.edit { $0["d"] = 4 }
+                try file.checkpoint()
+            }
             do throws(EditLogRefusal) {
                 try file.makeLog(halfSize: 4_096).remove()
             } catch {
@@ -201,6 +205,38 @@ import Testing
             }
             #expect(try folder.contents("own") == before)
         }
+    }
+}
+
+extension ExchangedFolderTests {
+    @Test("Another user's link that was followed for one commit does not count for the next one if it is this user's own then")
+    func formerLink() throws {
+        let folder = try TemporaryFolder.inMemory()
+        try folder.makeFolder("theirs")
+        try PropertyListValue.dictionary(["a": 1]).encoded(as: .binary).write(to: folder.file("theirs/list"))
+        let theirs = Lock(Set(try ["theirs", "theirs/list"].map { try folder.status($0).identity.inode }))
+        let isTheirs = Lock(true)
+        let live = FileSystemCalls.live
+        @Sendable func seen(_ status: FileStatus) -> FileStatus {
+            var status = status
+            let isOthers = status.kind == .link ? isTheirs.withLock { $0 } : theirs.withLock { $0.contains(status.identity.inode) }
+            if isOthers { status.owner = 65_534 }
+            return status
+        }
+        var calls = live
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try live.statusOfDescriptor(descriptor)) }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try live.statusOfPath(path, followsLinks)) }
+        calls.setOwner = { _, _, _ in }
+        let path = try folder.link("link", to: "theirs") + "/list"
+        let file = PropertyListFile(
+            at: URL(fileURLWithPath: path), configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), .full()) }, calls: calls)
+        try file.set(["b": 2])
+        let list = try folder.status("theirs/list").identity.inode
+        theirs.withLock { _ = $0.remove(list) }
+        let error = #expect(throws: StorageError.self) { try file.set(["b": 3]) }
+        #expect("\(try #require(error))".contains("a symbolic link of user 65534 leads to it"))
+        isTheirs.withLock { $0 = false }
+        #expect(try file.set(["b": 4]).values == ["a": 1, "b": 4])
     }
 }
 
