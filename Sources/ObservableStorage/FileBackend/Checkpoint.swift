@@ -87,7 +87,7 @@ struct Checkpoint {
             // The process that announced it was killed after renaming it, perhaps before that was durable.
             try journal.synchronizeFolder(of: draft.target)
             current.isPlaced = true
-            try journal.append([.list(current)], to: &state, isReported: false)
+            try journal.append([.list(current)], to: &state)
         }
         guard current.isSame(as: base), isForced || state.needsCheckpoint else {
             return isForced || state.needsCheckpoint && current.revision < revision ? .failed : .superseded
@@ -98,8 +98,8 @@ struct Checkpoint {
         // If a power failure keeps the list without its announcement, the list is taken for that of another program, but has the value of
         // each durable edit, unless there are later ones.
         let isRecognized = state.revision == revision && state.file.isSynchronized(to: state.end)
-        try journal.append([.list(announced)], to: &state, isReported: false)
-        if !isRecognized { try state.file.synchronize(to: state.end) }
+        try journal.append([.list(announced)], to: &state)
+        if !isRecognized { try state.synchronize() }
         let isPlaced = try list.currentWatch.replacingList(by: draft.replacement) { () throws(StorageError) in
             try draft.replacement.replace()
         }

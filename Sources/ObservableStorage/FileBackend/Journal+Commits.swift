@@ -45,7 +45,7 @@ extension Journal {
         }
         guard let committed else { return nil }
         // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
-        if !options.isBehind { try committed.state.file.synchronize(to: committed.state.end) }
+        if !options.isBehind { try committed.state.synchronize() }
         return committed.entries
     }
 
@@ -113,7 +113,7 @@ extension Journal {
         let reports = DeadStores(of: list).replay(logs, in: &entries, over: state.identities + [base], as: format)
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
         try append(state.commit(edits, at: list.calls.now()), to: &state)
-        if !edits.isEmpty { try state.file.synchronize(to: state.end) }
+        if !edits.isEmpty { try state.synchronize() }
         list.reports.report(reports)
         return true
     }

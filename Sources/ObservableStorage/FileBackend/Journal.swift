@@ -42,7 +42,7 @@ final class Journal: Sendable {
     /// another journal.
     func synchronize() throws -> Bool {
         guard let state = latest.withLock({ $0 }), !state.file.isDoubtful else { return false }
-        try state.file.synchronize(to: state.end)
+        try state.synchronize()
         return true
     }
 

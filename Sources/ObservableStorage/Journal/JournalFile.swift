@@ -49,8 +49,8 @@ final class JournalFile: Sendable {
         return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
     }
 
-    /// Whether a synchronization has failed, so that it is not known what is on the medium.
-    var isDoubtful: Bool { synchronized.withLock { $0.isDoubtful } }
+    /// Whether a synchronization has failed, so that it is not known what is on the medium, or has to fail.
+    var isDoubtful: Bool { isReadOnly || synchronized.withLock { $0.isDoubtful } }
 
     /// Opens the journal of a list; returns nil if there is none, or its owner is not a user who may write the list.
     ///
@@ -189,11 +189,19 @@ final class JournalFile: Sendable {
     }
 
     /// Waits until the records up to an offset are on the medium.
-    func synchronize(to end: Int) throws(StorageError) {
+    ///
+    /// - Parameter durable: an offset up to which they were, according to a process that had synchronized them.
+    func synchronize(to end: Int, durableTo durable: Int) throws(StorageError) {
         if isSynchronized(to: end) { return }
         do throws(SystemError) {
+            let isMadeByOthers = !synchronized.withLock { $0.name }
+            if isMadeByOthers {
+                // The system reports a failure to those who have the file open, and then considers lost bytes written. Who opens it later
+                // writes them again, or else records could be durable that follow a lost one.
+                try calls.writeAll(try calls.bytes(of: descriptor, at: durable, count: end - durable), to: descriptor, at: durable)
+            }
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronizeData(descriptor) }
-            if !synchronized.withLock({ $0.name }) {
+            if isMadeByOthers {
                 // The process that renamed it may have been killed before it did this.
                 try calls.synchronizeFolder(of: path)
             }

@@ -16,6 +16,8 @@ struct JournalState: Sendable {
     // In parts, because appending copies the array if an earlier state is still in use.
     private var parts: [[JournalCommit]] = []
     private static let partSize = 64
+    /// The offset of the record of the last list, and that of the one last put in place, which was announced after all before it was durable.
+    private var (listOffset, durableEnd) = (0, 0)
     /// The entries at the last revision; nil before a list was read.
     private(set) var entries: StorageEntries?
 
@@ -68,7 +70,7 @@ struct JournalState: Sendable {
     /// Applies records that were read or appended.
     mutating func take(_ records: JournalRecords) {
         var changes: EntryEdits = [:]
-        for (_, record) in records.records {
+        for (offset, record) in records.records {
             switch record {
             case .commit(let commit):
                 add(commit)
@@ -76,11 +78,13 @@ struct JournalState: Sendable {
                 if let known = entries?.revision, commit.revision > known.number { commit.apply(to: &changes) }
             case .list(let list):
                 lists.append(list)
+                listOffset = offset
                 revision = max(revision, list.revision)
                 if list.isGap, let known = entries?.revision, list.revision > known.number { (entries, changes) = (nil, [:]) }
                 if list.isPlaced { setBase(list) }
             case .placed:
                 if let list = lists.last { setBase(list) }
+                durableEnd = listOffset
             }
         }
         (end, chain, hasRemainder) = (records.end, records.chain, records.hasRemainder)
@@ -95,6 +99,11 @@ struct JournalState: Sendable {
         var state = self
         state.take(records)
         return state
+    }
+
+    /// Waits until all records are on the medium.
+    func synchronize() throws(StorageError) {
+        try file.synchronize(to: end, durableTo: durableEnd)
     }
 
     private mutating func add(_ commit: JournalCommit) {

@@ -257,6 +257,47 @@ struct PowerFailureTests {
         }
     }
 
+    @Test(
+        "A commit that follows one of another process, whose synchronization has failed, is durable with it", arguments: [false, true])
+    func failedSynchronizationOfAnother(afterCheckpoint: Bool) throws {
+        let fixture = try JournalFixture(["a": 0])
+        let isFailing = Lock(false)
+        var calls = FileSystemCalls.live
+        let synchronizeData = calls.synchronizeData
+        calls.synchronizeData = { descriptor throws(SystemError) in
+            if isFailing.withLock({ $0 }) { throw SystemError(EIO) }
+            try synchronizeData(descriptor)
+        }
+        let first = fixture.backend(calls: calls)
+        try first.set(["a": 1])
+        if afterCheckpoint { try first.checkpoint() }
+        let pageSize = 4_096
+        var medium = try Data(contentsOf: fixture.journal)
+        isFailing.withLock { $0 = true }
+        // Longer than a page, so that the next record does not write all of it again.
+        #expect(throws: StorageError.self) { try first.set(["text": .string(String(repeating: "x", count: 3 * pageSize))]) }
+        // The system now considers it written, and whoever opens the file is not told; it writes what is written from now on.
+        let pages = Lock<Set<Int>>([])
+        calls = .live
+        let write = calls.writeBytesAt
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            pages.withLock { $0.formUnion(offset / pageSize...(offset + bytes.count - 1) / pageSize) }
+            return try write(descriptor, bytes, offset)
+        }
+        let next = fixture.backend(calls: calls)
+        try next.set(["b": 1])
+        let expected = try next.load().values
+        #expect(expected.count == 3)
+        let cached = try Data(contentsOf: fixture.journal)
+        #expect(cached.count == medium.count)
+        for page in pages.withLock({ $0 }) {
+            let range = page * pageSize..<min((page + 1) * pageSize, cached.count)
+            medium.replaceSubrange(range, with: cached[range])
+        }
+        try fixture.damage(at: 0, medium)
+        #expect(try fixture.backend().load().values == expected)
+    }
+
     /// The calls of processes in some run of the system.
     private func calls(inRun boot: UInt64) -> FileSystemCalls {
         var calls = FileSystemCalls.live
