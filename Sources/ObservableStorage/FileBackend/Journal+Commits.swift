@@ -39,7 +39,7 @@ extension Journal {
             let stored = try storable(entries, as: format ?? state.format ?? list.newFormat)
             let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
-            try append(state.commit(edits, at: list.calls.now()), to: &state, isReported: options.isReported)
+            try append(state.commit(edits, at: list.calls.now()), to: &state)
             options.whenStored?(target, state.identity)
             return (state.entries ?? stored, state)
         }
@@ -47,6 +47,20 @@ extension Journal {
         // Also if there was nothing to append: what was found may be the commit of another process, or one whose synchronization failed.
         if !options.isBehind { try committed.state.synchronize() }
         return committed.entries
+    }
+
+    /// Runs a commit or a checkpoint of the store that watches the list, without events of the journal: each of them wakes three threads,
+    /// for what the commit reads anyway. What is appended after that is looked at once.
+    func withoutEvents<Result>(_ body: () throws -> Result) rethrows -> Result {
+        guard let watcher = list.currentWatch?.journalWatcher, let resume = watcher.pauseWrites() else { return try body() }
+        var isDone = false
+        defer {
+            resume()
+            if !isDone || !isRead { watcher.look() }
+        }
+        let result = try body()
+        isDone = true
+        return result
     }
 
     /// The entries after an edit; nil if it throws, which it may not do on the latest entries.
@@ -78,14 +92,11 @@ extension Journal {
     }
 
     /// Appends records under the lock of the list, all of them or none.
-    ///
-    /// - Parameter isReported: whether a watch of this backend reports them.
-    func append(_ records: [JournalRecord], to state: inout JournalState, isReported: Bool = true) throws(StorageError) {
+    func append(_ records: [JournalRecord], to state: inout JournalState) throws(StorageError) {
         guard !records.isEmpty else { return }
         var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
         for record in records { try encode(record, in: &appended, &bytes) }
-        let watch = isReported ? nil : list.currentWatch
-        try watch.writingJournal { () throws(StorageError) in try state.file.append(bytes, at: state.end) }
+        try state.file.append(bytes, at: state.end)
         state.take(appended)
         remember(state)
     }

@@ -46,6 +46,17 @@ final class Journal: Sendable {
         return true
     }
 
+    /// Whether nothing was appended to the journal after what is known of it.
+    var isRead: Bool {
+        guard let state = latest.withLock({ $0 }) else { return false }
+        do throws(StorageError) {
+            return try state.file.isEnd(state.end)
+        } catch {
+            // Looking has the same error.
+            return false
+        }
+    }
+
     /// The number of bytes that are kept when a journal is shortened.
     var keptSize: Int {
         min(max((options ?? JournalOptions()).keeping, 0), JournalFormat.maximumKept)

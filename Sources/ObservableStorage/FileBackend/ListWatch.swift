@@ -39,6 +39,9 @@ final class ListWatch: Sendable {
     fileprivate var watchers: (list: FileWatcher, journal: JournalWatch)? {
         state.withLock { if case .watching(let list, let journal) = $0 { (list, journal) } else { nil } }
     }
+
+    /// The watcher of the present journal; nil before it has started.
+    var journalWatcher: FileWatcher? { watchers?.journal.watcher }
 }
 
 extension ListWatch? {
@@ -48,19 +51,10 @@ extension ListWatch? {
     func replacingList(by new: FileReplacement, _ body: () throws(StorageError) -> Bool) throws(StorageError) -> Bool {
         guard let watcher = self?.watchers?.list else { return try body() }
         var isReplaced = false
-        try watcher.withoutEvents(of: .replacement) { () throws(StorageError) in
+        try watcher.withoutEvents { () throws(StorageError) in
             isReplaced = try body()
             return isReplaced ? new.written : nil
         }
         return isReplaced
-    }
-
-    /// Writes to the journal, under the lock of the list, which every writer of the journal holds.
-    func writingJournal(_ body: () throws(StorageError) -> Void) throws(StorageError) {
-        guard let watcher = self?.watchers?.journal.watcher else { return try body() }
-        try watcher.withoutEvents(of: .write) { () throws(StorageError) in
-            try body()
-            return nil
-        }
     }
 }

@@ -17,7 +17,8 @@ extension PropertyListFile {
 
     /// Runs an edit as ``edit(_:)`` does, for a commit of a store.
     package func edit(_ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
-        try edit(as: nil, options, body)
+        func edit() throws -> StorageEntries { try self.edit(as: nil, options, body) }
+        return try options.isReported ? edit() : journal.withoutEvents(edit)
     }
 
     /// Runs an edit and writes it into the property list, for every program to read, before the caller ends.
@@ -101,7 +102,7 @@ extension PropertyListFile {
     /// - Parameter newFormat: the format to write; nil for that of the list.
     func checkpoint(as newFormat: PropertyListFormat?) throws {
         guard !isReadOnly else { return }
-        if try !Checkpoint(of: journal, as: newFormat).write() { try synchronizeJournal() }
+        if try !journal.withoutEvents(Checkpoint(of: journal, as: newFormat).write) { try synchronizeJournal() }
     }
 
     /// Makes a checkpoint before the usual time if the journal has become too long.

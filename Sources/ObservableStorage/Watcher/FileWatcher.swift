@@ -64,11 +64,21 @@ public final class FileWatcher: Sendable {
         session.mechanism
     }
 
-    /// Makes a change of the file by this process, which need not be reported to this watcher; others are told.
+    /// Replaces the file by another one, which need not be reported to this watcher; others are told.
     ///
-    /// - Parameter body: makes the change, and returns the file that the path has then; nil if that is not known.
-    func withoutEvents<Failure: Error>(of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
-        try session.withoutEvents(of: change, body)
+    /// - Parameter body: renames a file to the path, and returns it; nil if it is not known which file the path has then.
+    func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
+        try session.withoutEvents(body)
+    }
+
+    /// Pauses the events of writes to the file; see ``WatchRegistration/pauseWrites()``.
+    func pauseWrites() -> (@Sendable () -> Void)? {
+        session.pauseWrites()
+    }
+
+    /// Reports a change, after what is queued.
+    func look() {
+        session.receive(.closed)
     }
 
     /// Stops watching; calling it again has no effect.

@@ -58,19 +58,23 @@ final class FileWatcherSession: Sendable {
         queue.async { [weak self] in self?.process() }
     }
 
-    /// Makes a change of the file; see ``FileWatcher/withoutEvents(of:_:)``.
-    func withoutEvents<Failure: Error>(of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
+    /// Replaces the file; see ``FileWatcher/withoutEvents(_:)``.
+    func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
         guard let registration = state.withLock({ $0.registration }) else {
             _ = try body()
             return
         }
-        guard try registration.withoutEvents(of: change, body), change == .replacement else { return }
+        guard try registration.withoutEvents(body) else { return }
         // The new file is watched as one that another writer has renamed to the path.
         let action = state.withLock { state in
             state.isUpdateDue = true
             return state.debouncer.modified(at: .now)
         }
         perform(action)
+    }
+
+    func pauseWrites() -> (@Sendable () -> Void)? {
+        state.withLock { $0.registration }?.pauseWrites()
     }
 
     func cancel() {
@@ -85,7 +89,7 @@ final class FileWatcherSession: Sendable {
 
 extension FileWatcherSession {
     /// Receives events on any thread; several are processed together.
-    private func receive(_ events: PathEvents) {
+    func receive(_ events: PathEvents) {
         let isFirst = state.withLock { state in
             state.events.formUnion(events)
             defer { state.isScheduled = true }

@@ -67,11 +67,11 @@
             return adopt(try watchPath())
         }
 
-        func withoutEvents<Failure: Error>(
-            of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?
-        ) throws(Failure) -> Bool {
-            let route = state.withLock { $0.isCancelled ? Route() : $0.route }
-            guard let last = route.last, let paused = pause(change, of: last, on: route) else {
+        func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) -> Bool {
+            let route = state.withLock { $0.route }
+            guard let last = route.last, let key = route.lastKey,
+                let paused = hub.pause(InotifyEvent.renaming, of: key, at: last.folder, for: self)
+            else {
                 _ = try body()
                 return false
             }
@@ -83,18 +83,18 @@
                 handler(.replaced)
                 throw error
             }
-            if change == .write { return true }
             // Another program may have replaced it before events were reported again.
             if let file, hub.file(at: last)?.hasSameContent(as: file) == true { return true }
             handler(.replaced)
             return false
         }
 
-        private func pause(_ change: OwnChange, of last: ResolvedPath, on route: Route) -> InotifyHub.PausedWatch? {
-            switch change {
-            case .replacement: route.lastKey.flatMap { hub.pause(InotifyEvent.renaming, of: $0, at: last.folder, for: self) }
-            case .write: route.fileKey.flatMap { hub.pause(InotifyEvent.writing, of: $0, at: last.path, for: self) }
-            }
+        func pauseWrites() -> (@Sendable () -> Void)? {
+            let route = state.withLock { $0.route }
+            guard let last = route.last, let key = route.fileKey,
+                let paused = hub.pause(InotifyEvent.writing, of: key, at: last.path, for: self)
+            else { return nil }
+            return { [hub] in hub.resume(paused) }
         }
 
         func cancel() {

@@ -40,27 +40,31 @@ protocol WatchRegistration: AnyObject, Sendable {
     /// Updates the watches to the current resolution of the path. Called on one thread at a time.
     func update(after events: PathEvents) throws(WatchError) -> TargetState
 
-    /// Makes a change of the file, without an event of it if the system allows that.
+    /// Replaces the file, without an event of it if the system allows that.
     ///
     /// The file is looked at afterwards, so that no change by others is missed.
     ///
-    /// - Parameter body: makes the change, and returns the file that the path has then; nil if that is not known.
+    /// - Parameter body: renames a file to the path, and returns it; nil if it is not known which file the path has then.
     /// - Returns: whether nothing else will be reported of the change.
-    func withoutEvents<Failure: Error>(
-        of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?
-    ) throws(Failure) -> Bool
+    func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) -> Bool
+
+    /// Pauses the events of writes to the file, until the closure that it returns is called. Writes by others are not reported either: the
+    /// caller looks at the file afterwards.
+    ///
+    /// - Returns: nil if they are reported, because other watchers need them, or the system does not allow that.
+    func pauseWrites() -> (@Sendable () -> Void)?
 
     /// Stops watching permanently, including watches that another thread is adding.
     func cancel()
 }
 
 extension WatchRegistration {
-    func withoutEvents<Failure: Error>(
-        of change: OwnChange, _ body: () throws(Failure) -> FileIdentity?
-    ) throws(Failure) -> Bool {
+    func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) -> Bool {
         _ = try body()
         return false
     }
+
+    func pauseWrites() -> (@Sendable () -> Void)? { nil }
 
     /// Watches the path for the first time; if that fails, the registration is cancelled.
     func start() throws(WatchError) {
@@ -71,14 +75,6 @@ extension WatchRegistration {
             throw error
         }
     }
-}
-
-/// A change of a watched file by this process.
-enum OwnChange: Sendable, Hashable {
-    /// Another file is renamed to its path.
-    case replacement
-    /// It is written in place, while no other process writes it.
-    case write
 }
 
 /// The state of the file at the end of a path when it was watched again.

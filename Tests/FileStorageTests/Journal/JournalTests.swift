@@ -186,6 +186,89 @@ struct JournalTests {
         #expect(event() == .changed)
     }
 
+    @Test("A store is told of what others commit while its own commit is synchronized, and of what one finds that then fails")
+    func duringOwnCommit() async throws {
+        let fixture = try JournalFixture(["a": 0, "b": 0])
+        let other = fixture.backend()
+        let next = Lock<Int64?>(nil)
+        @Sendable func commit() throws(SystemError) {
+            guard let number = next.take({ $0.take() }) else { return }
+            do {
+                try other.set(["b": .integer(PropertyListInteger(number))])
+            } catch {
+                throw SystemError(EIO)
+            }
+        }
+        var calls = FileSystemCalls.live
+        let (synchronize, write) = (calls.synchronizeData, calls.writeBytesAt)
+        let isFailing = Lock(false)
+        calls.synchronizeData = { descriptor throws(SystemError) in
+            try synchronize(descriptor)
+            try commit()
+        }
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            if isFailing.withLock({ $0 }) { throw SystemError(ENOSPC) }
+            return try write(descriptor, bytes, offset)
+        }
+        let never = JournalMode.full(quiet: .seconds(1_000), atMost: .seconds(1_000))
+        let store = try ObservableStore(backend: fixture.backend(never, calls: calls))
+        var values = store.values(of: StorageKey<Int64>("b", default: 0)).makeAsyncIterator()
+        #expect(await values.next() == 0)
+        let key = StorageKey("a", default: 0)
+        for number in 1...100 as ClosedRange<Int64> {
+            next.withLock { $0 = number }
+            try await store.update { $0[key] += 1 }
+            #expect(await values.next() == number)
+        }
+        isFailing.withLock { $0 = true }
+        for number in 101...110 as ClosedRange<Int64> {
+            await #expect(throws: StorageError.self) {
+                try await store.update { transaction in
+                    if transaction[StorageKey<Int64>("b", default: 0)] < number {
+                        try other.set(["b": .integer(PropertyListInteger(number))])
+                    }
+                    transaction[key] += 1
+                }
+            }
+            #expect(await values.next() == number)
+        }
+        isFailing.withLock { $0 = false }
+        try await store.close()
+    }
+
+    @Test("A path whose folder another one replaces between two commits leads to the other list")
+    func exchangedFolder() throws {
+        let folder = try TemporaryFolder.inMemory()
+        let files = FileManager.default
+        for name in ["a", "b"] { try files.createDirectory(at: folder.file(name), withIntermediateDirectories: false) }
+        let link = folder.file("link")
+        try files.createSymbolicLink(at: link, withDestinationURL: folder.file("a"))
+        let backend = PropertyListFile(at: link.appendingPathComponent("list"), journal: .full())
+        func stored(in name: String) throws -> [String: PropertyListValue] {
+            try PropertyListFile(at: folder.file(name).appendingPathComponent("list")).load().values
+        }
+        try backend.set(["x": 1])
+        try backend.set(["x": 2])
+        try files.removeItem(at: link)
+        try files.createSymbolicLink(at: link, withDestinationURL: folder.file("b"))
+        try backend.set(["y": 1])
+        #expect(try stored(in: "a") == ["x": 2] && stored(in: "b") == ["y": 1])
+        #expect(try backend.load().values == ["y": 1])
+        // The list itself becomes a link.
+        try backend.checkpoint()
+        let list = folder.file("b").appendingPathComponent("list")
+        try files.removeItem(at: list)
+        try files.createSymbolicLink(at: list, withDestinationURL: folder.file("a").appendingPathComponent("list"))
+        try backend.set(["z": 1])
+        #expect(try stored(in: "a") == ["x": 2, "z": 1])
+        // A folder that has the place and the name of the former one: there, the list and its journal are missing, and are made again.
+        try files.moveItem(at: folder.file("a"), to: folder.file("c"))
+        try files.createDirectory(at: folder.file("a"), withIntermediateDirectories: false)
+        try backend.set(["x": 3])
+        #expect(try stored(in: "a") == ["x": 3, "z": 1])
+        #expect(try stored(in: "c") == ["x": 2, "z": 1])
+    }
+
     @Test("A journal that has become long is replaced by one with its last commits, and the history goes on")
     func shortened() throws {
         let fixture = try JournalFixture()

@@ -54,7 +54,7 @@
             let hub = InotifyHub(calls: .system)
             let (registration, inbox) = try register(in: hub)
             for number in 0..<10 {
-                let isSilent = try registration.withoutEvents(of: .replacement) { try rename("\(number)", to: path) }
+                let isSilent = try registration.withoutEvents { try rename("\(number)", to: path) }
                 #expect(isSilent)
             }
             try rename("other", to: path)
@@ -67,11 +67,9 @@
             let hub = InotifyHub(calls: .system)
             let (registration, inbox) = try register(in: hub)
             var descriptor = open(path, O_WRONLY | O_CLOEXEC)
-            let isSilent = registration.withoutEvents(of: .write) {
-                _ = Glibc.write(descriptor, "two", 3)
-                return nil
-            }
-            #expect(isSilent)
+            let resume = try #require(registration.pauseWrites())
+            _ = Glibc.write(descriptor, "two", 3)
+            resume()
             close(descriptor)
             #expect(await inbox.first { _ in true } == .closed)
             descriptor = open(path, O_WRONLY | O_CLOEXEC)
@@ -88,7 +86,7 @@
             let (registration, inbox) = try register(in: hub)
             let (second, others) = try register("other", in: hub)
             let (third, missing) = try register("missing", in: hub)
-            let isSilent = try registration.withoutEvents(of: .replacement) {
+            let isSilent = try registration.withoutEvents {
                 let own = try rename("two", to: path)
                 try rename("three", to: path)
                 try rename("three", to: folder.path("other"))
@@ -105,13 +103,13 @@
             let hub = InotifyHub(calls: .system)
             let (registration, inbox) = try register(in: hub)
             #expect(throws: CocoaError.self) {
-                try registration.withoutEvents(of: .replacement) {
+                try registration.withoutEvents {
                     try rename("two", to: path)
                     throw CocoaError(.fileWriteUnknown)
                 }
             }
             #expect(await inbox.first { $0 == .replaced } != nil)
-            let isSilent = try registration.withoutEvents(of: .replacement) {
+            let isSilent = try registration.withoutEvents {
                 try rename("three", to: path)
                 return nil
             }
@@ -125,17 +123,14 @@
             let hub = InotifyHub(calls: .system)
             let (registration, inbox) = try register(in: hub)
             let (second, others) = try register(in: hub)
-            let isSilent = try registration.withoutEvents(of: .replacement) { try rename("two", to: path) }
+            let isSilent = try registration.withoutEvents { try rename("two", to: path) }
             #expect(!isSilent)
             for inbox in [inbox, others] { #expect(await inbox.first { $0 == .replaced } != nil) }
             let descriptor = open(path, O_WRONLY | O_CLOEXEC)
             defer { close(descriptor) }
             _ = try [registration, second].map { try $0.update(after: .replaced) }
-            #expect(
-                !registration.withoutEvents(of: .write) {
-                    _ = Glibc.write(descriptor, "three", 5)
-                    return nil
-                })
+            #expect(registration.pauseWrites() == nil)
+            _ = Glibc.write(descriptor, "three", 5)
             for inbox in [inbox, others] { #expect(await inbox.first { $0 == .modified } != nil) }
             for registration in [registration, second] { registration.cancel() }
         }
@@ -147,7 +142,7 @@
             try Disk.writeDeep(folder.path("b/app.plist"), "other")
             let (registration, inbox) = try register("a/app.plist", in: hub)
             let (second, others) = try register("b/app.plist", in: hub)
-            let isSilent = try registration.withoutEvents(of: .replacement) {
+            let isSilent = try registration.withoutEvents {
                 let own = try rename("two", to: folder.path("a/app.plist"))
                 try Disk.move(folder.path("a"), folder.path("c"))
                 try Disk.move(folder.path("b"), folder.path("a"))
@@ -175,7 +170,7 @@
             }
             let (registration, inbox) = try register(in: InotifyHub(calls: calls))
             if !isLater { isElsewhere.withLock { $0 = true } }
-            _ = try registration.withoutEvents(of: .replacement) {
+            _ = try registration.withoutEvents {
                 isElsewhere.withLock { $0 = true }
                 return try rename("two", to: path)
             }
@@ -190,7 +185,7 @@
                 async let other = rename("other \(round)", to: path)
                 probe.queue.sync {
                     do {
-                        try probe.watcher.withoutEvents(of: .replacement) { try rename("own \(round)", to: path) }
+                        try probe.watcher.withoutEvents { try rename("own \(round)", to: path) }
                     } catch {
                         Issue.record(error)
                     }
