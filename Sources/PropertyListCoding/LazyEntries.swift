@@ -32,7 +32,9 @@ package struct LazyEntries: Sendable {
         var name = name
         return name.withUTF8 { name in
             read { reader, entries throws(PropertyListError) in
-                guard let position = try reader.position(of: UnsafeRawBufferPointer(name), in: entries) else { return nil }
+                let key = KeyText(bytes: UnsafeRawBufferPointer(name), isUTF16: false)
+                let (position, isFound) = try reader.position(of: key, in: entries)
+                guard isFound else { return nil }
                 return try reader.checkedValue(of: reader.object(entries.count / 2 + position, in: entries))
             }
         }

@@ -118,12 +118,14 @@ extension PropertyListValue {
 
     /// The binary property list after edits of the entries of its root; nil if it has to be written anew.
     ///
-    /// It has the bytes that ``encode(_:with:as:editing:)`` writes, except that it may contain equal leaves more than once, and that the new
-    /// value of an entry that shared the one before may come after the other leaves.
+    /// It has the values that ``encode(_:with:as:editing:)`` writes, with the keys in the same order, but the objects may be in another one,
+    /// and equal leaves may occur more than once.
     ///
-    /// - Parameter document: a binary property list that ``encode(_:with:as:editing:)`` or this function has written.
-    package static func document(_ document: Data, after edits: [String: PropertyListValue?]) -> Data? {
-        BinaryEditor.edit(document, edits)
+    /// - Parameters:
+    ///   - document: a binary property list that ``decode(_:)`` has accepted. Only one whose keys are sorted can be edited.
+    ///   - existing: how many of the edited entries it has.
+    package static func document(_ document: Data, after edits: [String: PropertyListValue?], existing: Int) -> Data? {
+        BinaryEditor.edit(document, edits, existing: existing)
     }
 
     /// The text of an XML or JSON property list after edits, as ``encode(_:with:as:editing:)`` writes it if it is read as the edited entries; nil

@@ -12,7 +12,7 @@ struct InputCheck {
 
     /// Decodes some bytes and checks the invariants.
     ///
-    /// - Parameter isEdited: whether a dictionary in XML is edited, too, which takes longer than the rest.
+    /// - Parameter isEdited: whether a dictionary in XML or JSON is edited, too, which takes longer than the rest.
     init(_ input: Data, isEdited: Bool = true) {
         let lazy = LazyEntries(input)
         isLazy = lazy != nil
@@ -21,7 +21,7 @@ struct InputCheck {
             self.value = value
             violation =
                 lazy.flatMap { Self.violation(by: $0, of: value) } ?? Self.violation(by: value)
-                ?? (isEdited && format != .binary ? Self.violation(byEditing: value, in: input) : nil)
+                ?? (isEdited || format == .binary ? Self.violation(byEditing: value, in: input, as: format) : nil)
         } catch {
             value = nil
             violation = lazy == nil ? Self.violation(by: error, inputSize: input.count) : "its entries are read, but \(error)"
@@ -71,11 +71,11 @@ struct InputCheck {
         return nil
     }
 
-    /// Edits a dictionary in the text from which it was read.
-    private static func violation(byEditing value: PropertyListValue, in input: Data) -> String? {
+    /// Edits a dictionary in the bytes from which it was read: in binary, few of its entries.
+    private static func violation(byEditing value: PropertyListValue, in input: Data, as format: PropertyListFormat) -> String? {
         guard case .dictionary(let entries) = value else { return nil }
         var edits: [String: PropertyListValue?] = ["new": [1, ["inside": true]]]
-        for (index, key) in entries.keys.sorted().enumerated() {
+        for (index, key) in entries.keys.sorted().prefix(format == .binary ? 7 : .max).enumerated() {
             switch entries[key] {
             case .array(let elements)?: edits[key] = .array(index % 2 == 0 ? elements.dropLast() : elements + ["last"])
             case .dictionary(var inner)? where index % 2 == 0:
@@ -86,11 +86,16 @@ struct InputCheck {
             }
         }
         do throws(PropertyListError) {
-            guard let text = try PropertyListValue.text(of: input, after: edits, of: entries) else { return nil }
+            let existing = edits.keys.count { entries[$0] != nil }
+            let edited =
+                format == .binary
+                ? PropertyListValue.document(input, after: edits, existing: existing)
+                : try PropertyListValue.text(of: input, after: edits, of: entries)
+            guard let edited else { return nil }
             let expected = PropertyListValue.dictionary(edits.reduce(into: entries) { $0[$1.key] = $1.value })
-            return try PropertyListValue.decode(text).value == expected ? nil : "its edited text is read as another value"
+            return try PropertyListValue.decode(edited).value == expected ? nil : "edited, it is read as another value"
         } catch {
-            return "its edited text cannot be read: \(error)"
+            return "edited, it cannot be read: \(error)"
         }
     }
 }

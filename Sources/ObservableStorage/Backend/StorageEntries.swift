@@ -109,14 +109,15 @@ public struct StorageEntries: Sendable {
     /// Copies them unless the format is binary.
     ///
     /// - Parameters:
-    ///   - document: the bytes of the property list; nil for a binary one that another program wrote, in an order of its own.
+    ///   - document: the bytes of the property list; nil for one of another format.
     ///   - earlier: the entries as they were read from it.
     func encoded(
         as format: PropertyListFormat, editing document: Data?, of earlier: StorageEntries
     ) throws(PropertyListError) -> Data {
         let edited = editedKeys.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
         guard format != .binary else {
-            if let document, let edited = PropertyListValue.document(document, after: edited) { return edited }
+            let existing = edited.keys.count { earlier[$0] != nil }
+            if let document, let bytes = PropertyListValue.document(document, after: edited, existing: existing) { return bytes }
             return try PropertyListValue.encode(base.values, with: edits, as: format)
         }
         return try PropertyListValue.encode(earlier.values, with: edited, as: format, editing: document)

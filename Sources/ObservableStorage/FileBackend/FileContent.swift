@@ -10,8 +10,6 @@ struct FileContent: Sendable {
     let format: PropertyListFormat
     /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool
-    /// Whether this process has written the bytes, so that they have the order of its encoder.
-    let isWritten: Bool
 
     /// Whether there is a file, and it is empty: a list without entries.
     var isBlank: Bool { identity != nil && bytes.isEmpty }
@@ -27,15 +25,13 @@ struct FileContent: Sendable {
 
     /// - Parameter time: a time before the file was read: it may have been written meanwhile.
     init(
-        identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date,
-        isWritten: Bool = false
+        identity: FileIdentity?, bytes: Data, entries: StorageEntries, format: PropertyListFormat, lookedAt time: Date
     ) {
         self.identity = identity
         self.bytes = bytes
         self.entries = entries
         self.format = format
         isYoung = identity?.mayHideWrites(after: time) ?? false
-        self.isWritten = isWritten
     }
 
     /// Decodes a property list whose root is a dictionary.

@@ -100,8 +100,7 @@ extension ListFile {
         if let last, last.identity != nil, !last.isBlank {
             if last.bytes == bytes {
                 return FileContent(
-                    identity: identity, bytes: last.bytes, entries: last.entries, format: last.format, lookedAt: time,
-                    isWritten: last.isWritten)
+                    identity: identity, bytes: last.bytes, entries: last.entries, format: last.format, lookedAt: time)
             }
             if let changes = PropertyListValue.changes(in: bytes, since: last.bytes, of: { last.entries[$0] }) {
                 return FileContent(

@@ -36,7 +36,7 @@ extension ListFile {
         let (identity, isUnmistakable) = try recording(failureOf: draft.replacement) { try draft.replacement.finish() }
         let written = FileContent(
             identity: identity, bytes: draft.bytes, entries: draft.entries.stored(as: draft.format), format: draft.format,
-            lookedAt: isUnmistakable ? .distantFuture : draft.time, isWritten: true)
+            lookedAt: isUnmistakable ? .distantFuture : draft.time)
         leftovers.withLock { $0.content = false }
         cache(written)
         return written.entries
@@ -78,7 +78,7 @@ extension ListFile {
         _ entries: StorageEntries, over found: FileContent, as format: PropertyListFormat
     ) throws(StorageError) -> (Data, PropertyListFormat) {
         do {
-            let document = found.format == format && (format != .binary || found.isWritten) ? found.bytes : nil
+            let document = found.format == format ? found.bytes : nil
             return (try entries.encoded(as: format, editing: document, of: found.entries), format)
         } catch  where format != .binary && configuration.formatPolicy == .binaryWhenNecessary {
             return try encode(entries, over: found, as: .binary)

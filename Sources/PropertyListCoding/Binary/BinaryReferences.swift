@@ -1,0 +1,61 @@
+/// The references to each object of a binary property list, and the sizes of the objects.
+struct BinaryReferences {
+    /// How many there are, by object.
+    var counts: [UInt32]
+    /// The objects false and true.
+    private(set) var booleans: [Int?] = [nil, nil]
+    /// The number of bytes of all objects; 0 if one is unknown.
+    private(set) var sizeOfObjects = 0
+
+    /// Counts the references in all containers, be they in the value or not.
+    init(in list: BinaryReader) throws(PropertyListError) {
+        counts = Array(repeating: 0, count: list.objectCount)
+        let sizes = (0...255).map { Self.size(ofMarker: $0, referenceSize: list.referenceSize) }
+        for object in 0..<list.objectCount {
+            let offset = try list.offset(of: object)
+            let marker = Int(list.bytes[offset])
+            if marker & ~1 == 0x08 {
+                booleans[marker & 1] = object
+            } else if list.isContainer(at: offset) {
+                guard !list.isUnused(object) else { continue }
+                let children = try list.references(at: offset)
+                for index in 0..<children.count { counts[try list.object(index, in: children)] += 1 }
+            }
+            if let size = sizes[marker] {
+                sizeOfObjects += size
+            } else {
+                guard let end = try list.end(at: offset) else {
+                    sizeOfObjects = 0
+                    return
+                }
+                sizeOfObjects += end - offset
+            }
+        }
+    }
+
+    /// The size of an object by its first byte; nil if that does not tell.
+    ///
+    /// A table of these, because types cannot be predicted: without, editing 10,000 entries takes 1.07 times as long.
+    private static func size(ofMarker marker: Int, referenceSize: Int) -> Int? {
+        let count = marker & 0xF
+        let width: Int
+        switch marker >> 4 {
+        case 0: return 1
+        case 1, 2, 3: return 1 + 1 << count
+        case 8: return 2 + count
+        case 4, 5: width = 1
+        case 6: width = 2
+        case 0xA: width = referenceSize
+        case 0xD: width = referenceSize * 2
+        default: return nil
+        }
+        return count == 0xF ? nil : 1 + count * width
+    }
+}
+
+extension BinaryReader {
+    /// Whether a number is of no object, because ``BinaryEditor`` has left it unused: its offset is that of the root.
+    func isUnused(_ object: Int) -> Bool {
+        object != root && offsets[object] == offsets[root]
+    }
+}
