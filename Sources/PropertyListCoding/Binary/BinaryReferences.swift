@@ -4,7 +4,7 @@ struct BinaryReferences {
     var counts: [UInt32]
     /// The objects false and true.
     private(set) var booleans: [Int?] = [nil, nil]
-    /// The number of bytes of all objects; 0 if one is unknown.
+    /// The number of bytes of all objects, which may overlap; 0 if one is unknown.
     private(set) var sizeOfObjects = 0
 
     /// Counts the references in all containers, be they in the value or not.
@@ -22,13 +22,13 @@ struct BinaryReferences {
                 for index in 0..<children.count { counts[try list.object(index, in: children)] += 1 }
             }
             if let size = sizes[marker] {
-                sizeOfObjects += size
+                sizeOfObjects = sizeOfObjects.saturatingSum(size)
             } else {
                 guard let end = try list.end(at: offset) else {
                     sizeOfObjects = 0
                     return
                 }
-                sizeOfObjects += end - offset
+                sizeOfObjects = sizeOfObjects.saturatingSum(end - offset)
             }
         }
     }
