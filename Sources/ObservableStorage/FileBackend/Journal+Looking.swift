@@ -63,6 +63,31 @@ extension Journal {
         return state
     }
 
+    /// The status of the file at the journal's path, and whether it is used as the journal, which requires that its owner may write the list;
+    /// nil if there is none. A file that is not used is reported once; the list is then read and written without a journal.
+    func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
+        try list.calls.reading(list.name, "looking for its journal \(target.journal.path)") { () throws(SystemError) in
+            guard let status = try list.calls.status(at: target.journal) else { return nil }
+            var objection = status.kind.objection.map { "it \($0)" }
+            if objection == nil, !status.isTrusted(besides: nil, in: nil) {
+                let model = try list.calls.status(at: target)
+                if status.isTrusted(besides: model, in: try list.calls.folderStatus(of: target)) { return (status, true) }
+                // An editor may be about to write the list, whose permissions decide.
+                if model == nil { return (status, false) }
+                objection = "it belongs to user \(status.owner), who may not write the property list"
+            }
+            guard let objection else { return (status, true) }
+            let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
+            list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))
+            return (status, false)
+        }
+    }
+
+    /// Whether a file is at the journal's path that is not used as the journal.
+    func isPathTaken(_ target: ResolvedPath) throws(StorageError) -> Bool {
+        try entry(of: target)?.isJournal == false
+    }
+
     // MARK: Entries of lists of other programs
 
     /// The entries after another program has put a list in place.
