@@ -19,18 +19,20 @@ package struct Lock<Value>: ~Copyable, Sendable {
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        if let result = try mutex.withLockIfAvailable({ (value) throws(Failure) in try perform(body, on: &value) }) { return result }
+        if let result = try mutex.withLockIfAvailable({ (value) throws(Failure) in
+            sanitizer?.acquired()
+            defer { sanitizer?.releases() }
+            return try body(&value)
+        }) {
+            return result
+        }
         yieldWhileLocked()
-        return try mutex.withLock { (value) throws(Failure) in try perform(body, on: &value) }
-    }
-
-    @inline(__always)
-    private borrowing func perform<Result: ~Copyable, Failure: Error>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result, on value: inout sending Value
-    ) throws(Failure) -> sending Result {
-        sanitizer?.acquired()
-        defer { sanitizer?.releases() }
-        return try body(&value)
+        return try mutex.withLock { (value) throws(Failure) in
+            // Here, not in a function of both: the value is accessed when it is passed on.
+            sanitizer?.acquired()
+            defer { sanitizer?.releases() }
+            return try body(&value)
+        }
     }
 
     // The kernel of Linux hands a `Mutex` to the thread that sleeps for it, so that each critical section takes a change of threads after
