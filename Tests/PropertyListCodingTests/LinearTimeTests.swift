@@ -30,6 +30,24 @@ import Testing
         #expect(try (0..<20).contains { _ in try milliseconds(large) < limit })
     }
 
+    @Test("Eight times the numbers of a container that nobody refers to are edited, or refused, in about eight times the time")
+    func aliases() throws {
+        func edit(_ count: Int) throws -> Double {
+            let elements = [0xAF, 0x12] + BinaryList.bytes(UInt64(count), 4) + Array(repeating: 2, count: count)
+            var list = BinaryList([0xD1, 1, 2], Array("Qk".utf8), [0x10, 7], elements)
+            list.offsets = (0..<count).map { list.offset(of: min($0, 3)) }
+            let document = list.data
+            try #require(try PropertyListValue.decode(document).value == .dictionary(["k": 7]))
+            let start = try Self.processorTime()
+            let edited = PropertyListValue.document(document, after: ["k": .some(8)], existing: 1)
+            let time = try Self.processorTime() - start
+            #expect(edited == nil)
+            return time
+        }
+        let limit = try 24 * (0..<3).map { _ in try edit(2_000) }.reduce(.infinity, min) + 2
+        #expect(try (0..<20).contains { _ in try edit(16_000) < limit })
+    }
+
     @Test("Eight times the values inside containers are edited in about eight times the time", arguments: [false, true])
     func edits(removes: Bool) throws {
         func edit(_ count: Int) throws -> Double {

@@ -4,7 +4,8 @@ struct BinaryReferences {
     var counts: [UInt32]
     /// The objects false and true.
     private(set) var booleans: [Int?] = [nil, nil]
-    /// The number of bytes of all objects, which may overlap; 0 if one is unknown.
+    /// The number of bytes of all objects; more than there are if objects overlap, and 0 if one is unknown. Not all references are counted
+    /// then.
     private(set) var sizeOfObjects = 0
 
     /// Counts the references in all containers, be they in the value or not.
@@ -13,22 +14,23 @@ struct BinaryReferences {
         let sizes = (0...255).map { Self.size(ofMarker: $0, referenceSize: list.referenceSize) }
         for object in 0..<list.objectCount {
             let offset = try list.offset(of: object)
+            if list.isContainer(at: offset), list.isUnused(object) { continue }
             let marker = Int(list.bytes[offset])
+            if let size = sizes[marker] {
+                sizeOfObjects += size
+            } else if let end = try list.end(at: offset) {
+                sizeOfObjects += end - offset
+            } else {
+                sizeOfObjects = 0
+                return
+            }
+            // Many numbers of one container would take a time that is not proportional to the size of the list.
+            guard sizeOfObjects <= list.bytes.count else { return }
             if marker & ~1 == 0x08 {
                 booleans[marker & 1] = object
             } else if list.isContainer(at: offset) {
-                guard !list.isUnused(object) else { continue }
                 let children = try list.references(at: offset)
                 for index in 0..<children.count { counts[try list.object(index, in: children)] += 1 }
-            }
-            if let size = sizes[marker] {
-                sizeOfObjects = sizeOfObjects.saturatingSum(size)
-            } else {
-                guard let end = try list.end(at: offset) else {
-                    sizeOfObjects = 0
-                    return
-                }
-                sizeOfObjects = sizeOfObjects.saturatingSum(end - offset)
             }
         }
     }
