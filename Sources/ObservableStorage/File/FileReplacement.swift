@@ -30,8 +30,8 @@ final class FileReplacement {
     /// The current operation, for the error if it fails.
     private var step = ""
 
-    // Longer than any writer takes between comparing the identity and renaming.
-    private static let pauses = 20
+    // Longer than any writer takes between comparing the identity and renaming, also one that has to wait for a processor meanwhile.
+    private static let pauses = 250
     private static let pausesForWritersInPlace = 2_000
 
     /// - Parameters:
