@@ -291,6 +291,14 @@ import Testing
                 return list
             }()
         ),
+        (
+            "objects that overlap, and as many bytes of none",
+            {
+                var list = BinaryList([0xD2, 1, 2, 3, 4], Array("Qa".utf8), Array("Qb".utf8), [0x42, 0x10, 0x09, 0xFF, 0xFF])
+                list.offsets = [8, 13, 15, 17, 18]
+                return list
+            }()
+        ),
         ("an array", BinaryList([0xA1, 1], [0x09])),
     ]
 

@@ -7,9 +7,8 @@ extension BinaryEditor {
         guard list.referenceSize == 8 || objectCount >> (8 * list.referenceSize) == 0 else { return nil }
         // Unused numbers cost an offset each, until the list is written anew.
         guard unused.count + released.count <= 16 + objectCount / 4 else { return nil }
-        guard let rootEnd = try list.end(at: rootOffset) else { return nil }
         patches += released
-        patches.append(Patch(range: rootOffset..<rootEnd, object: list.root, content: .root))
+        patches.append(Patch(range: rootOffset..<references.ends[list.root], object: list.root, content: .root))
         patches.sort { ($0.range.lowerBound, $0.object) < ($1.range.lowerBound, $1.object) }
 
         var output = OutputBuffer(capacity: list.bytes.count + edits.bytes.count + changes.count * 16 + 64)
@@ -88,6 +87,7 @@ extension BinaryEditor {
                 (range, shift) = copied[copied.partitioningIndex { $0.range.upperBound > offset }]
                 guard range.contains(offset) else { return false }
             }
+            guard references.ends[object] <= range.upperBound else { return false }
             offsets[object] = offset + shift
             if counts[object] > 1 { cost = cost.saturatingSum(try list.cost(of: Int(counts[object]), referencesTo: object)) }
         }

@@ -83,7 +83,7 @@ struct BinaryEditor {
         unused = counts.indices.filter { counts[$0] == 0 && $0 != root }
         // Writing more anew takes about as long, and shares equal leaves.
         guard count <= 8 + entries.count / 16, try areKeysSorted() else { return nil }
-        // Objects that fill the space between header and table do not overlap.
+        // Other writers leave space between objects, or let them overlap; what overlaps an object that is left out is found by its end.
         guard references.sizeOfObjects == list.objectsEnd - BinaryReader.headerSize else { return nil }
     }
 }
@@ -132,7 +132,8 @@ extension BinaryEditor {
         var pending = [object]
         while let object = pending.popLast() {
             let offset = try list.offset(of: object)
-            guard references.counts[object] > 0, let end = try list.end(at: offset) else { throw .cutShort(offset) }
+            let end = references.ends[object]
+            guard references.counts[object] > 0, end > offset else { throw .cutShort(offset) }
             references.counts[object] -= 1
             guard references.counts[object] == 0 else { continue }
             released.append(Patch(range: offset..<end, object: object, content: .none))

@@ -2,6 +2,8 @@
 struct BinaryReferences {
     /// How many there are, by object.
     var counts: [UInt32]
+    /// The offset after each object; 0 for unused numbers.
+    private(set) var ends: [Int]
     /// The objects false and true.
     private(set) var booleans: [Int?] = [nil, nil]
     /// The number of bytes of all objects; more than there are if objects overlap, and 0 if one is unknown. Not all references are counted
@@ -11,19 +13,23 @@ struct BinaryReferences {
     /// Counts the references in all containers, be they in the value or not.
     init(in list: BinaryReader) throws(PropertyListError) {
         counts = Array(repeating: 0, count: list.objectCount)
+        ends = Array(repeating: 0, count: list.objectCount)
         let sizes = (0...255).map { Self.size(ofMarker: $0, referenceSize: list.referenceSize) }
         for object in 0..<list.objectCount {
             let offset = try list.offset(of: object)
             if list.isContainer(at: offset), list.isUnused(object) { continue }
             let marker = Int(list.bytes[offset])
+            let end: Int
             if let size = sizes[marker] {
-                sizeOfObjects += size
-            } else if let end = try list.end(at: offset) {
-                sizeOfObjects += end - offset
+                end = offset + size
+            } else if let found = try list.end(at: offset) {
+                end = found
             } else {
                 sizeOfObjects = 0
                 return
             }
+            ends[object] = end
+            sizeOfObjects += end - offset
             // Many numbers of one container would take a time that is not proportional to the size of the list.
             guard sizeOfObjects <= list.bytes.count else { return }
             if marker & ~1 == 0x08 {
