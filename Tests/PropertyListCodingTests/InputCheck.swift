@@ -71,10 +71,12 @@ struct InputCheck {
         return nil
     }
 
-    /// Edits a dictionary in the bytes from which it was read: in binary, few of its entries.
-    private static func violation(byEditing value: PropertyListValue, in input: Data, as format: PropertyListFormat) -> String? {
+    /// Edits a dictionary in the bytes from which it was read, and once more in those: in binary, few of its entries.
+    private static func violation(
+        byEditing value: PropertyListValue, in input: Data, as format: PropertyListFormat, isAgain: Bool = false
+    ) -> String? {
         guard case .dictionary(let entries) = value else { return nil }
-        var edits: [String: PropertyListValue?] = ["new": [1, ["inside": true]]]
+        var edits: [String: PropertyListValue?] = ["new": isAgain ? nil : [1, ["inside": true]], "new again": isAgain ? "other" : nil]
         for (index, key) in entries.keys.sorted().prefix(format == .binary ? 7 : .max).enumerated() {
             switch entries[key] {
             case .array(let elements)?: edits[key] = .array(index % 2 == 0 ? elements.dropLast() : elements + ["last"])
@@ -92,8 +94,13 @@ struct InputCheck {
                 ? PropertyListValue.document(input, after: edits, existing: existing)
                 : try PropertyListValue.text(of: input, after: edits, of: entries)
             guard let edited else { return nil }
-            let expected = PropertyListValue.dictionary(edits.reduce(into: entries) { $0[$1.key] = $1.value })
-            return try PropertyListValue.decode(edited).value == expected ? nil : "edited, it is read as another value"
+            let expected = edits.reduce(into: entries) { $0[$1.key] = $1.value }
+            guard try PropertyListValue.decode(edited).value == .dictionary(expected) else { return "edited, it is read as another value" }
+            if let changes = PropertyListValue.changes(in: edited, since: input, of: { entries[$0] }) {
+                let known = changes.reduce(into: entries) { $0[$1.key] = $1.value }
+                guard known == expected else { return "the changes of its edited form are other ones" }
+            }
+            return isAgain ? nil : violation(byEditing: .dictionary(expected), in: edited, as: format, isAgain: true)
         } catch {
             return "edited, it cannot be read: \(error)"
         }
