@@ -102,6 +102,8 @@ extension BinaryEditor {
     }
 
     /// Determines what replaces which entries, and returns how many of the edited ones were found.
+    ///
+    /// Positions that a binary search finds have the order of the edited keys, whatever that of the list.
     private mutating func changeEntries() throws(PropertyListError) -> Int {
         let count = entries.count / 2
         let keys = try edits.references(at: edits.offset(of: edits.root))
@@ -120,8 +122,6 @@ extension BinaryEditor {
             } else if let value {
                 change.entry = (try number(of: key), try number(of: value))
             }
-            // Keys of the list are not sorted.
-            guard change.range.lowerBound >= changes.last?.range.upperBound ?? 0 else { return -1 }
             changes.append(change)
         }
         return found
