@@ -36,14 +36,7 @@ extension EntryCache {
     func follow(_ demand: EditLog.Demand) -> Bool {
         switch demand {
         case .none: return false
-        case .now:
-            makeLogIfNeeded()
-            return update { state in
-                guard !state.log.isOn else { return false }
-                state.flushes.cancelTimed()
-                return state.needsFlushScheduled()
-            }
-        case .later:
+        case .later where !executor.isCurrent:
             guard !StoreRegistry.all.isForkedChild else { return false }
             DispatchQueue.global().async { [self] in
                 // As before a commit: the setter goes on first.
@@ -51,6 +44,14 @@ extension EntryCache {
                 logGrowing.withLock { _ in makeLogIfNeeded() }
             }
             return false
+        // The store's queue waits for the file: it schedules the flush if there is none.
+        case .now, .later:
+            makeLogIfNeeded()
+            return update { state in
+                guard !state.log.isOn else { return false }
+                state.flushes.cancelTimed()
+                return state.needsFlushScheduled()
+            }
         }
     }
 

@@ -12,7 +12,7 @@ final class EntryCache: Sendable {
     /// The errors of overrides that were reported.
     let reportedOverrides = Lock<Set<StorageError>>([])
     // The store's executor, on which no delivery that may run user code is made.
-    private let executor: DispatchQueueExecutor
+    let executor: DispatchQueueExecutor
     /// Requested by the first observer; nil if nothing is watched.
     let watchStart: WatchStart?
     /// Makes a file for the log of edits; nil if the store has no log.

@@ -20,6 +20,8 @@ public actor ObservableStore {
     nonisolated let reports = FailureReports()
     nonisolated let availabilityState: AvailabilityState
     nonisolated let layerFiles: LayerFiles?
+    /// Whether ``shared(at:)`` has opened the store.
+    nonisolated let isShared: Bool
     // The keys of groups in this store, by the type of the group.
     nonisolated let tables = Lock<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
@@ -105,10 +107,11 @@ public actor ObservableStore {
 
     init(
         backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles? = nil, overrides: [OverrideSource] = [],
-        availability: StorageAvailability = .available, activity: ExpiringActivity? = .system
+        availability: StorageAvailability = .available, activity: ExpiringActivity? = .system, isShared: Bool = false
     ) {
         let storage = SerializedBackend(backend, activity: activity)
         self.backend = backend
+        self.isShared = isShared
         cache = storage.makeCache(of: entries)
         cache.open(overrides)
         availabilityState = AvailabilityState(availability)

@@ -3,13 +3,19 @@ public import FoundationSubset
 extension ObservableStore {
     /// The one store of this process for a property list, opened on first use; every path to the same file returns the same store.
     ///
-    /// It exists as long as it is retained; after it is closed, the next call opens another one. The file to which a path leads is
-    /// determined when this method is called: a store follows the links of the path with which it was opened. On a volume that does not
+    /// It exists as long as it is retained, its edits are not written yet, or the next write has to wait; see
+    /// ``PropertyListFile/Configuration/writingShare``. After it is closed, the next call opens another one. The file to which a path leads
+    /// is determined when this method is called: a store follows the links of the path with which it was opened. On a volume that does not
     /// distinguish case, names that differ in it are one file as soon as that exists.
     ///
     /// - Throws: ``StorageError`` if the file cannot be read.
     public static func shared(at url: URL) throws(StorageError) -> ObservableStore {
-        try SharedStores.all.store(at: url)
+        try shared(at: url, configuration: PropertyListFile.Configuration())
+    }
+
+    /// - Parameter configuration: that of a store that is not open yet.
+    static func shared(at url: URL, configuration: PropertyListFile.Configuration) throws(StorageError) -> ObservableStore {
+        try SharedStores.all.store(at: url, configuration)
     }
 }
 
@@ -20,12 +26,13 @@ private final class SharedStores: Sendable {
     private let stores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
 
     /// The open store of a file, or a new one.
-    func store(at url: URL) throws(StorageError) -> ObservableStore {
+    func store(at url: URL, _ configuration: PropertyListFile.Configuration) throws(StorageError) -> ObservableStore {
         let known = stores.withLock { Array($0.keys) }
         let path = FileSystemCalls.live.path(known, ofTheFileAt: try PropertyListFile.resolvedPath(of: url))
         if let open = stores.withLock({ $0[path]?.object }), !open.isClosed { return open }
         // Opening reads the file, which is too slow inside a lock: a second thread uses the store that the first one opened.
-        return add(try ObservableStore(at: url), at: path)
+        let backend = PropertyListFile(at: url, configuration: configuration)
+        return add(ObservableStore(backend: backend, entries: try ObservableStore.load(backend), isShared: true), at: path)
     }
 
     /// Adds a store, unless there is an open one of the file; returns that one then.

@@ -145,6 +145,7 @@ extension Synchronizer {
         scheduleCheckpoint(isOwn: true)
         scheduleLogRemoval()
         if change.needsFlush { scheduleFlush() }
+        releaseIfIdle()
         return change.deliveries
     }
 

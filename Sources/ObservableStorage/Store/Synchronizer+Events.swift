@@ -21,7 +21,7 @@ extension Synchronizer {
     }
 
     /// Starts an operation after a delay; does not retain the actor until then.
-    private nonisolated func start(
+    nonisolated func start(
         after time: DispatchTime, _ operation: @escaping @Sendable (isolated Synchronizer) async -> Void
     ) {
         storage.executor.queue.asyncAfter(deadline: time) { [weak self] in self?.start(operation) }

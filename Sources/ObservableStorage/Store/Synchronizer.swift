@@ -22,6 +22,8 @@ actor Synchronizer {
     var lastDeliveries: Deliveries?
     // The number of calls of `close` that have not returned.
     private var closings = 0
+    /// A shared store that is not to be opened again by the next edit.
+    private(set) var retained: ObservableStore?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         storage.executor.asUnownedSerialExecutor()
@@ -115,6 +117,7 @@ actor Synchronizer {
         cache.endLog(discardingEdits: true)
         storage.stopWatching()
         endObservations()
+        retained = nil
     }
 
     private func reopen() {
@@ -143,14 +146,23 @@ actor Synchronizer {
             sched_yield()
             guard self.cache.update({ $0.flushes.beginQueued() }) else { return }
             self.start { synchronizer in
+                if let store, store.isShared { synchronizer.retained = store }
                 if let delay = synchronizer.delayOfWrite {
                     synchronizer.scheduleFlush(after: delay)
                 } else {
                     await synchronizer.writeEditsBehind()
                 }
+                synchronizer.releaseIfIdle()
                 withExtendedLifetime(store) {}
             }
         }
+    }
+
+    /// Releases a shared store unless edits or the next write have to wait: one that is opened again writes at once, and reads the list.
+    func releaseIfIdle() {
+        guard retained != nil, !cache.update({ $0.entries.hasPending }) else { return }
+        guard let delay = schedule.pace.delay(at: .now) else { return retained = nil }
+        start(after: .now() + delay) { $0.releaseIfIdle() }
     }
 
     /// The time that a write behind waits because the last ones took long; nil if it begins now, as it does if the edits are not in a log.
