@@ -20,6 +20,7 @@ struct Load {
         case "keys": try await setKeys()
         case "value": try await storeValue()
         case "encodings": try encode()
+        case "list": try await editList()
         case "subscribers": try await subscribe()
         case "streams": try await openAndDrop()
         case "transactions": try await add()
@@ -108,6 +109,25 @@ struct Load {
             isEncoded.wait()
         }
         tell("growth", residentMemory - before)
+    }
+
+    /// Edits every entry of a list of about the given size, twice, and releases the store.
+    private func editList() async throws {
+        let before = residentMemory
+        try await editEntries()
+        // Memory is returned to the system some time after it was freed.
+        for _ in 0..<600 where residentMemory - before >= count * 3 / 2 { usleep(100_000) }
+        tell("left", residentMemory - before)
+    }
+
+    private func editEntries() async throws {
+        let store = try ObservableStore(at: URL(fileURLWithPath: path))
+        for text in ["x", "y"].map({ String(repeating: $0, count: 480) }) {
+            for index in 0..<count / 500 { try store.set(text + String(index), for: StorageKey("key.\(index)", default: "")) }
+            try await store.flush()
+        }
+        tell("file", try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0)
+        tell("held", residentMemory)
     }
 
     /// Adds the given number of listeners and readers of one key, and releases them.

@@ -36,6 +36,10 @@ final class ListFile: Sendable {
         self.calls = calls
     }
 
+    deinit {
+        FreedMemory.returnSoon(afterListOf: cached.withLock { $0?.bytes.count ?? 0 })
+    }
+
     /// The last watch of the list that has not ended.
     var currentWatch: ListWatch? {
         get { watch.withLock { $0.value } }

@@ -48,6 +48,13 @@ struct LoadTests {
         #expect(try figures.figure("growth") < 60_000_000)
     }
 
+    @Test("A large list that was edited and released leaves nothing of its size")
+    func list() async throws {
+        let figures = try await load("list", 12_000_000)
+        #expect(try figures.figure("file") > 12_000_000)
+        #expect(try figures.figure("left") < 18_000_000)
+    }
+
     @Test("Many subscribers use memory proportional to their number, and release all of it")
     func subscribers() async throws {
         let count = isLong ? 10_000 : 1_000
