@@ -138,10 +138,19 @@ extension UnsafeRawBufferPointer {
             index += 8
         }
         guard index < count else { return count }
-        var rest: UInt64 = 0
-        for byte in self[index...].reversed() { rest = rest << 8 | UInt64(byte) }
-        let found = find(rest)
+        let found = find(lastWord >> UInt64(8 * (Swift.min(count, 8) - (count - index))))
         return found == 0 ? count : Swift.min(index + found.trailingZeroBitCount / 8, count)
+    }
+
+    /// The last 8 bytes, the first of them lowest; if there are fewer, zeros follow.
+    @inline(__always)
+    private var lastWord: UInt64 {
+        if count >= 8 { return loadUnaligned(fromByteOffset: count - 8, as: UInt64.self).littleEndian }
+        if count >= 4 {
+            let last = UInt64(loadUnaligned(fromByteOffset: count - 4, as: UInt32.self).littleEndian)
+            return UInt64(loadUnaligned(fromByteOffset: 0, as: UInt32.self).littleEndian) | last << UInt64(8 * (count - 4))
+        }
+        return reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// Whether another buffer has the same bytes at an offset.

@@ -6,11 +6,47 @@ struct ContainerFrame {
     /// The indices of the entries in the order of their keys.
     var order: [Dictionary<String, PropertyListValue>.Index] = []
     /// The number of children that were begun.
-    var next = 0
+    private(set) var next = 0
+    /// The sum of what was read ahead, so that the compiler does not remove the reading.
+    private var readAhead = 0
     /// Whether it is the dictionary in a tagged object of JSON.
     var isTagged = false
 
     var count: Int { isDictionary ? entries.count : elements.count }
+
+    init(elements: [PropertyListValue]) {
+        self.elements = elements
+        isDictionary = false
+    }
+
+    fileprivate init(entries: [String: PropertyListValue], order: [Dictionary<String, PropertyListValue>.Index]) {
+        (self.entries, self.order) = (entries, order)
+        isDictionary = true
+    }
+
+    mutating func nextElement() -> PropertyListValue {
+        defer { next += 1 }
+        return elements[next]
+    }
+
+    mutating func nextEntry() -> (key: String, value: PropertyListValue) {
+        if next.isMultiple(of: Self.batchSize) { readBatch() }
+        defer { next += 1 }
+        return entries[order[next]]
+    }
+
+    private static let batchSize = 32
+
+    /// Reads the next entries without retaining them, so that the processor waits for the cache misses of all of them at the same time.
+    ///
+    /// Without, peers.libplist.xml.write.mixed.100000 takes 1.2 times as long.
+    private mutating func readBatch() {
+        var sum = 0
+        for index in order[next..<min(next + Self.batchSize, order.count)] {
+            sum &+= entries.keys[index].utf8.count &+ (entries.values[index].isContainer ? 1 : 0)
+        }
+        readAhead &+= sum
+    }
 }
 
 /// Makes the frames of dictionaries, whose entries are written in the order of their keys, so that equal ones are the same bytes.
@@ -29,13 +65,18 @@ struct DictionaryFrames: ~Copyable {
         sorter.removeAll(reserving: dictionary.count)
         keys.truncate(to: 0)
         // Indices, because a copy of the entries would retain each of them, which is a cache miss for each.
-        let indices = Array(dictionary.indices)
-        for index in indices {
+        var indices: [Dictionary<String, PropertyListValue>.Index] = []
+        indices.reserveCapacity(dictionary.count)
+        var index = dictionary.startIndex
+        while index != dictionary.endIndex {
             let start = keys.count
             dictionary.keys[index].withBytes { keys.append($0) }
             sorter.append(from: start, count: keys.count - start)
+            indices.append(index)
+            dictionary.formIndex(after: &index)
         }
+        guard indices.count > 1 else { return ContainerFrame(entries: dictionary, order: indices) }
         sorter.sort(in: keys.bytes)
-        return ContainerFrame(isDictionary: true, entries: dictionary, order: indices.indices.map { indices[sorter[$0]] })
+        return ContainerFrame(entries: dictionary, order: indices.indices.map { indices[sorter[$0]] })
     }
 }

@@ -76,6 +76,13 @@ extension KeySorter {
         _ keys: UnsafeMutableBufferPointer<Key>, spare: UnsafeMutableBufferPointer<Key>, depth: Int, text: (Key) -> UnsafeRawBufferPointer
     ) {
         readWords(of: keys, text)
+        sortByWord(keys, spare: spare, depth: depth, text: text)
+    }
+
+    /// Sorts a group of keys by their words, and those with equal words by the bytes after them.
+    private static func sortByWord(
+        _ keys: UnsafeMutableBufferPointer<Key>, spare: UnsafeMutableBufferPointer<Key>, depth: Int, text: (Key) -> UnsafeRawBufferPointer
+    ) {
         guard keys.count >= minimumDistributed, depth < maximumDepth else {
             var keys = keys
             return keys.sort { left, right in
@@ -83,15 +90,19 @@ extension KeySorter {
                 return text(left).lexicographicallyPrecedes(text(right))
             }
         }
-        let sorted = keys.distribute(with: spare)
-        // Keys that are equal in the sorted bytes have a longer common prefix, and are sorted by the bytes after it.
+        let (sorted, isComplete) = keys.distribute(with: spare)
         var start = 0
         while start < keys.count {
             var end = start + 1
             while end < keys.count, (keys[end].word ^ keys[start].word) & sorted == 0 { end += 1 }
             if end - start > 1 {
-                let group = start..<end
-                sort(.init(rebasing: keys[group]), spare: .init(rebasing: spare[group]), depth: depth + 1, text: text)
+                let group = UnsafeMutableBufferPointer(rebasing: keys[start..<end])
+                let spare = UnsafeMutableBufferPointer(rebasing: spare[start..<end])
+                if isComplete {
+                    sort(group, spare: spare, depth: depth + 1, text: text)
+                } else {
+                    sortByWord(group, spare: spare, depth: depth, text: text)
+                }
             }
             start = end
         }
@@ -120,20 +131,21 @@ extension UnsafeRawBufferPointer {
 extension UnsafeMutableBufferPointer<KeySorter.Key> {
     /// Radix sort by word, least significant byte first; by the most significant byte only, if the words differ in many.
     ///
-    /// Returns the bits of the words by which the keys are sorted.
-    fileprivate func distribute(with spare: Self) -> UInt64 {
+    /// Returns the bits of the words by which the keys are sorted, and whether keys that are equal in them have equal words.
+    fileprivate func distribute(with spare: Self) -> (sorted: UInt64, isComplete: Bool) {
         var (keys, spare) = (self, spare)
         let first = self[0].word
         let differences = reduce(0) { $0 | ($1.word ^ first) }
         var shifts = stride(from: UInt64(0), to: 64, by: 8).filter { differences >> $0 & 0xFF != 0 }
         // Without, binary.write takes 1.05 times as long: one key with another first letter causes eight passes.
-        if shifts.count > Self.maximumPasses { shifts = shifts.suffix(1) }
+        let isComplete = shifts.count <= Self.maximumPasses
+        if !isComplete { shifts = shifts.suffix(1) }
         for shift in shifts {
             keys.distribute(into: spare, byByteAt: shift)
             swap(&keys, &spare)
         }
         if keys.baseAddress != baseAddress { _ = update(from: keys) }
-        return shifts.first.map { .max << $0 } ?? .max
+        return (shifts.first.map { .max << $0 } ?? .max, isComplete)
     }
 
     private static var maximumPasses: Int { 4 }

@@ -5,8 +5,10 @@ struct OutputBuffer: ~Copyable {
     private(set) var count = 0
     private var block: MemoryBlock
 
+    /// - Parameter capacity: an estimate of the size. A mapping takes no memory until it is written, and growing copies it, so that it has
+    ///   twice the size.
     init(capacity: Int = 4096) {
-        block = MemoryBlock(size: max(capacity, 16))
+        block = MemoryBlock(size: max(capacity >= MemoryBlock.smallestMapping ? capacity * 2 : capacity, 16))
     }
 
     private var start: UnsafeMutableRawPointer { @inline(__always) get { block.start } }
@@ -45,6 +47,7 @@ struct OutputBuffer: ~Copyable {
         count += bytes.count
     }
 
+    @inline(__always)
     mutating func append(_ text: StaticString) {
         append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }

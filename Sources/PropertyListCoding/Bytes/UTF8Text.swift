@@ -11,6 +11,8 @@ extension UnsafeRawBufferPointer {
 
     var isASCII: Bool {
         var union = lastBytes
+        // Decides for most texts in other scripts: without, peers.libplist.xml.parse.cyrillic takes 1.2 times as long.
+        guard union & 0x8080_8080_8080_8080 == 0 else { return false }
         var offset = 0
         while offset + 8 < count {
             union |= loadUnaligned(fromByteOffset: offset, as: UInt64.self)

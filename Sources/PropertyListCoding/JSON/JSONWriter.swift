@@ -105,14 +105,13 @@ extension JSONWriter {
                 indent(depth)
                 let value: PropertyListValue
                 if frame.isDictionary {
-                    let (key, member) = frame.entries[frame.order[frame.next]]
+                    let (key, member) = frame.nextEntry()
                     put(key)
                     put(layout.colon)
                     value = member
                 } else {
-                    value = frame.elements[frame.next]
+                    value = frame.nextElement()
                 }
-                frame.next += 1
                 if let child = open(value, depth: depth) {
                     parents.append(frame)
                     frame = child
@@ -133,7 +132,7 @@ extension JSONWriter {
         switch value {
         case .array(let elements):
             if elements.isEmpty { output.append("[]") }
-            frame = ContainerFrame(isDictionary: false, elements: elements)
+            frame = ContainerFrame(elements: elements)
         case .dictionary(let entries):
             let isTagged = substitutes == .tagged && Self.looksTagged(entries)
             if isTagged { output.append("{\"$dictionary\":") }

@@ -3,82 +3,67 @@ import FoundationSubset
 // Text, numbers, dates and data.
 extension XMLWriter {
     /// Appends text without escaping it.
+    @inline(__always)
     mutating func put(_ text: StaticString) {
         output.append(text)
     }
 
-    /// Appends a text and a line ending.
-    mutating func put(line text: StaticString) {
-        put(text)
-        endLine()
+    /// Appends a line ending and an indentation.
+    mutating func beginLine(depth: Int) {
+        let size = layout.lineEnding.count + layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumTabs)
+        output.append(space.bytes(from: 0, to: size))
     }
 
-    private mutating func endLine() {
-        for byte in layout.lineEnding { output.append(byte) }
+    mutating func put(key: String) throws(PropertyListError) {
+        put("<key>")
+        try put(escaped: key)
+        put("</key>")
     }
 
-    mutating func indent(_ depth: Int) {
-        let size = layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumTabs)
-        indentation.withUnsafeBytes { output.append(UnsafeRawBufferPointer(rebasing: $0[..<size])) }
-    }
-
-    private mutating func open(_ element: StaticString) {
-        output.append(0x3C)
-        put(element)
-        output.append(0x3E)
-    }
-
-    private mutating func close(_ element: StaticString) {
-        put("</" as StaticString)
-        put(element)
-        put(line: ">")
-    }
-
-    mutating func put(_ text: String, as element: StaticString) throws(PropertyListError) {
-        open(element)
-        try put(escaped: text)
-        close(element)
+    mutating func put(string: String) throws(PropertyListError) {
+        put("<string>")
+        try put(escaped: string)
+        put("</string>")
     }
 
     mutating func put(_ integer: PropertyListInteger) {
-        open("integer")
+        put("<integer>")
         output.append(decimal: integer)
-        close("integer")
+        put("</integer>")
     }
 
     mutating func put(_ real: Double) {
-        open("real")
+        put("<real>")
         let text = real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-infinity" : "+infinity") : real.description
         text.withBytes { output.append($0) }
-        close("real")
+        put("</real>")
     }
 
     mutating func put(uid: UInt64, depth: Int) throws(PropertyListError) {
         // It reads as a dictionary, so the same limit of depth applies to it.
         guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
-        put(line: "<dict>")
-        indent(depth + 1)
-        put(line: "<key>CF$UID</key>")
-        indent(depth + 1)
+        put("<dict>")
+        beginLine(depth: depth + 1)
+        put("<key>CF$UID</key>")
+        beginLine(depth: depth + 1)
         put(PropertyListInteger(uid))
-        indent(depth)
-        put(line: "</dict>")
+        beginLine(depth: depth)
+        put("</dict>")
     }
 
     mutating func put(_ data: Data, depth: Int) {
-        put(line: "<data>")
+        put("<data>")
         // Foundation's lines: at most 8 tabs, and 76 columns less 8 for each tab.
         let tabs = min(depth, 8)
         let lineSize = (76 - 8 * tabs) / 4 * 3
         data.withUnsafeBytes { bytes in
             for start in stride(from: 0, to: bytes.count, by: lineSize) {
-                indent(min(depth, max(8, layout.depth)))
+                beginLine(depth: min(depth, max(8, layout.depth)))
                 output.append(base64: bytes[start..<min(start + lineSize, bytes.count)])
-                endLine()
             }
         }
-        indent(depth)
-        put(line: "</data>")
+        beginLine(depth: depth)
+        put("</data>")
     }
 
     mutating func put(_ date: Date) throws(PropertyListError) {
@@ -87,7 +72,7 @@ extension XMLWriter {
             throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 1 to 9999")
         }
         let date = CalendarDate(secondsSinceReference: whole)
-        put("<date>" as StaticString)
+        put("<date>")
         put(date.year / 100)
         put(date.year % 100)
         for (separator, number) in [
@@ -96,7 +81,7 @@ extension XMLWriter {
             output.append(separator)
             put(number)
         }
-        put(line: "Z</date>")
+        put("Z</date>")
     }
 
     /// The seconds from 0001-01-01 00:00:00 to 9999-12-31 23:59:59.
@@ -109,14 +94,14 @@ extension XMLWriter {
     }
 
     private mutating func put(escaped text: String) throws(PropertyListError) {
-        var text = text
-        // Without a reference it would be read as a byte order mark.
-        if text.unicodeScalars.first == "\u{FEFF}" {
-            put("&#xFEFF;" as StaticString)
-            text.unicodeScalars.removeFirst()
-        }
         let refused = text.withBytes { text -> Int? in
             var (start, index) = (0, text.endOfPlainXML(from: 0))
+            // Without a reference it would be read as a byte order mark.
+            if index == 0, text.count >= 3, text[0] == 0xEF, text[1] == 0xBB, text[2] == 0xBF {
+                put("&#xFEFF;")
+                start = 3
+                index = text.endOfPlainXML(from: start)
+            }
             while index < text.count {
                 let escape: StaticString?
                 switch text[index] {

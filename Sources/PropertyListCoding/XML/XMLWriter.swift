@@ -21,8 +21,8 @@ struct XMLLayout {
 struct XMLWriter: ~Copyable {
     var output: OutputBuffer
     let layout: XMLLayout
-    /// The margin and the deepest indentation.
-    let indentation: [UInt8]
+    /// The line ending, the margin and the deepest indentation; not an array, because each use of it would be retained.
+    var space: OutputBuffer
     private var frames: DictionaryFrames
 
     // Full indentation would multiply the size of a deep container by its depth.
@@ -32,15 +32,15 @@ struct XMLWriter: ~Copyable {
         <?xml version="1.0" encoding="UTF-8"?>
         <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
         <plist version="1.0">
-
         """
 
     /// Encodes a value.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
         var writer = XMLWriter(for: value, in: XMLLayout())
         writer.put(header)
+        writer.beginLine(depth: 0)
         try writer.put(root: value)
-        writer.put("</plist>\n")
+        writer.put("\n</plist>\n")
         return writer.output.data()
     }
 
@@ -52,18 +52,18 @@ struct XMLWriter: ~Copyable {
     ) throws(PropertyListError) -> Data {
         var writer = XMLWriter(for: value, in: layout)
         if let key {
-            try writer.put(key, as: "key")
-            writer.output.truncate(to: writer.output.count - layout.lineEnding.count)
+            try writer.put(key: key)
             for byte in gap { writer.output.append(byte) }
         }
         try writer.put(root: value)
-        writer.output.truncate(to: writer.output.count - layout.lineEnding.count)
         return writer.output.data()
     }
 
     private init(for value: PropertyListValue, in layout: XMLLayout) {
         self.layout = layout
-        indentation = layout.margin + (0..<Self.maximumTabs).flatMap { _ in layout.unit }
+        space = OutputBuffer(capacity: 64)
+        for byte in layout.lineEnding + layout.margin { space.append(byte) }
+        for _ in 0..<Self.maximumTabs { for byte in layout.unit { space.append(byte) } }
         // Estimated, because growing by doubling would double the time.
         output = OutputBuffer(capacity: 1024 + value.childCount * 96)
         frames = DictionaryFrames(for: value)
@@ -79,25 +79,24 @@ extension XMLWriter {
         while true {
             let depth = layout.depth + parents.count + 1
             if frame.next < frame.count {
+                beginLine(depth: depth)
                 let value: PropertyListValue
                 if frame.isDictionary {
-                    let (key, entry) = frame.entries[frame.order[frame.next]]
-                    indent(depth)
-                    try put(key, as: "key")
+                    let (key, entry) = frame.nextEntry()
+                    try put(key: key)
+                    beginLine(depth: depth)
                     value = entry
                 } else {
-                    value = frame.elements[frame.next]
+                    value = frame.nextElement()
                 }
-                frame.next += 1
-                indent(depth)
                 if let child = try open(value, depth: depth) {
                     guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
                     parents.append(frame)
                     frame = child
                 }
             } else {
-                indent(depth - 1)
-                put(line: frame.isDictionary ? "</dict>" : "</array>")
+                beginLine(depth: depth - 1)
+                put(frame.isDictionary ? "</dict>" : "</array>")
                 guard let parent = parents.popLast() else { return }
                 frame = parent
             }
@@ -108,16 +107,16 @@ extension XMLWriter {
     private mutating func open(_ value: PropertyListValue, depth: Int) throws(PropertyListError) -> ContainerFrame? {
         switch value {
         case .array(let elements):
-            put(line: elements.isEmpty ? "<array/>" : "<array>")
-            return elements.isEmpty ? nil : ContainerFrame(isDictionary: false, elements: elements)
+            put(elements.isEmpty ? "<array/>" : "<array>")
+            return elements.isEmpty ? nil : ContainerFrame(elements: elements)
         case .dictionary(let entries):
             try refuseUIDLookalike(entries)
-            put(line: entries.isEmpty ? "<dict/>" : "<dict>")
+            put(entries.isEmpty ? "<dict/>" : "<dict>")
             return entries.isEmpty ? nil : frames.frame(of: entries)
-        case .string(let string): try put(string, as: "string")
+        case .string(let string): try put(string: string)
         case .integer(let integer): put(integer)
         case .real(let real): put(real)
-        case .boolean(let boolean): put(line: boolean ? "<true/>" : "<false/>")
+        case .boolean(let boolean): put(boolean ? "<true/>" : "<false/>")
         case .date(let date): try put(date)
         case .data(let data): put(data, depth: depth)
         case .uid(let uid): try put(uid: uid, depth: depth)
