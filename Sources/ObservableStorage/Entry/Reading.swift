@@ -124,3 +124,38 @@ final class ReadingCache: Sendable {
         }
     }
 }
+
+// Readings belong to the entry, so that they are released with the entry and its store, regardless of the lifetime of the keys.
+extension Entry {
+    /// The reading decoded by a codec at a version, with any key.
+    func reading(at version: UInt64, by codec: UInt64) -> Reading? {
+        caches.withLock { caches -> Reading? in
+            for cache in caches.known {
+                if let reading = cache.reading(of: self, at: version, by: codec) { return reading }
+            }
+            return nil
+        }
+    }
+
+    /// Registers a cache that contains a reading of the entry.
+    func add(_ cache: ReadingCache) {
+        caches.withLock { caches in
+            guard !caches.known.contains(where: { $0 === cache }) else { return }
+            if caches.known.count >= caches.sweepThreshold {
+                // Any number of keys may be created: the caches of released keys, which are empty, are removed.
+                caches.known = caches.known.filter { !$0.isEmpty }
+                caches.sweepThreshold = max(4, caches.known.count * 2)
+            }
+            caches.known.append(cache)
+        }
+    }
+
+    /// Releases all readings. Not to be called while a lock is held: a user-defined deinit may run.
+    func releaseReadings() {
+        let known = caches.take { caches in
+            defer { caches = ([], 4) }
+            return caches.known
+        }
+        for cache in known { cache.release(of: self) }
+    }
+}

@@ -2,7 +2,7 @@ import Dispatch
 
 /// The state of one watcher: it receives events on any thread; on its queue it updates the watches, waits for writers, and reports.
 final class FileWatcherSession: Sendable {
-    private struct State {
+    struct State {
         /// Nil once cancelled.
         var handler: (@Sendable (FileWatcher.Event) -> Void)?
         var mechanism = FileWatcher.Mechanism.polling
@@ -21,12 +21,12 @@ final class FileWatcherSession: Sendable {
         var isScheduled = true
     }
 
-    private let path: String
+    let path: String
     /// The reason why the path cannot be used at all.
     private let rejection: WatchError?
-    private let queue: DispatchQueue
-    private let options: FileWatcherOptions
-    private let state: Lock<State>
+    let queue: DispatchQueue
+    let options: FileWatcherOptions
+    let state: Lock<State>
 
     init(
         path: String, queue: DispatchQueue, options: FileWatcherOptions, handler: @escaping @Sendable (FileWatcher.Event) -> Void
@@ -85,8 +85,6 @@ final class FileWatcherSession: Sendable {
     }
 }
 
-// MARK: - Events
-
 extension FileWatcherSession {
     /// Receives events on any thread; several are processed together.
     func receive(_ events: PathEvents) {
@@ -127,7 +125,7 @@ extension FileWatcherSession {
         perform(action)
     }
 
-    private func report() {
+    func report() {
         let (notices, isUpdateDue) = state.withLock { state in
             state.debouncer.processed()
             defer { state.notices = [] }
@@ -140,124 +138,5 @@ extension FileWatcherSession {
         }
         // The new file is then watched and reported again, for writes before it was watched.
         if isUpdateDue { perform(state.withLock { $0.debouncer.modified(at: .now) }) }
-    }
-}
-
-// MARK: - Registration
-
-extension FileWatcherSession {
-    /// Watches the path for the first time, or after polling.
-    private func register(_ service: WatchService) throws(WatchError) {
-        let registration = try service.register(path) { [weak self] in self?.receive($0) }
-        let (isLate, poll) = state.withLock { state -> (Bool, ActivatedSource?) in
-            guard state.handler != nil else { return (true, nil) }
-            state.registration = registration
-            state.mechanism = service.mechanism
-            return (false, state.poll.take())
-        }
-        if isLate { return registration.cancel() }
-        poll?.cancel()
-        registered(registration)
-    }
-
-    /// Updates the watches to the current resolution of the path, and returns the state of its file.
-    private func update(after events: PathEvents) -> TargetState {
-        let registration = state.withLock { state in
-            state.isUpdateDue = false
-            return state.registration
-        }
-        guard let registration else { return .ready }
-        do throws(WatchError) {
-            let target = try registration.update(after: events)
-            // Not after the first registration: one that fails at each update would be retried without a delay.
-            state.withLock { $0.backoff.succeed() }
-            registered(registration)
-            return target
-        } catch {
-            registration.cancel()
-            fallBack(error)
-            return .ready
-        }
-    }
-
-    /// Starts polling for changes that the registration does not report, and records a mounted file, whose changes are not all visible.
-    private func registered(_ registration: any WatchRegistration) {
-        if registration.isPartial { poll(every: options.layerInterval) }
-        let mountedFile = registration.mountedFile
-        state.withLock { state in
-            if let mountedFile, mountedFile != state.mountedFile {
-                state.notices.append(.incomplete(.mountedFile(file: mountedFile)))
-            }
-            state.mountedFile = mountedFile
-        }
-    }
-
-    /// Polls until the path can be watched again.
-    private func fallBack(_ error: WatchError) {
-        let poll = state.withLock { state in
-            state.registration = nil
-            state.mechanism = .polling
-            state.mountedFile = nil
-            state.notices.append(.fallback(.unwatchable(file: path, reason: error.reason)))
-            return state.poll.take()
-        }
-        poll?.cancel()
-        self.poll(every: options.pollInterval, cause: error.path)
-        retryLater()
-    }
-
-    private func retryLater() {
-        guard options.retriesWithBackoff else { return }
-        let delay = state.withLock { state -> DispatchTimeInterval? in
-            guard !state.isRetryScheduled, state.handler != nil else { return nil }
-            state.isRetryScheduled = true
-            return state.backoff.fail()
-        }
-        guard let delay else { return }
-        queue.asyncAfter(deadline: .now() + delay) { [weak self] in
-            guard let self else { return }
-            state.withLock { $0.isRetryScheduled = false }
-            if !recover() { retryLater() }
-        }
-    }
-
-    /// Tries to watch the path again; returns true if it is watched.
-    private func recover() -> Bool {
-        guard let service = options.service, state.withLock({ $0.registration == nil && $0.handler != nil }) else { return true }
-        do throws(WatchError) {
-            try register(service)
-        } catch {
-            return false
-        }
-        state.withLock { $0.notices.append(.recovered($0.mechanism)) }
-        report()
-        return true
-    }
-}
-
-// MARK: - Polling
-
-extension FileWatcherSession {
-    /// Starts polling, unless the path is polled already.
-    private func poll(every interval: Duration, cause: String? = nil) {
-        guard state.withLock({ $0.poll == nil && $0.handler != nil }) else { return }
-        let poll = ActivatedSource.polling(
-            path, cause: cause, queue: queue, interval: interval, calls: options.calls
-        ) { [weak self] in self?.polled(isFile: $0) }
-        let isLate = state.withLock { state in
-            guard state.handler != nil else { return true }
-            state.poll = poll
-            return false
-        }
-        if isLate { poll.cancel() }
-    }
-
-    private func polled(isFile: Bool) {
-        if state.withLock({ $0.registration != nil }) {
-            // The path may resolve to another file without an event.
-            receive(.rerouted)
-        } else if options.service == nil || !recover(), isFile {
-            report()
-        }
     }
 }

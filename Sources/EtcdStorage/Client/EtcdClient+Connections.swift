@@ -1,0 +1,80 @@
+import ObservableStorage
+
+// One connection to each member, which all requests and streams share.
+extension EtcdClient {
+    struct Member {
+        let endpoint: Endpoint
+        /// The connection that all requests and streams share; nil before the first one, and after it was lost.
+        var connection: HTTP2Connection?
+        /// The connection that is being opened, for all calls that need it; nil if none is.
+        var opening: Opening?
+    }
+
+    /// The result of opening a connection, which is nil until then.
+    typealias Opening = AwaitableState<Result<HTTP2Connection, ConnectionError>?>
+
+    /// Uses the connection to a member, or a new one if there is none, or if it was lost before the request was sent.
+    func onConnection<Result>(
+        to member: Int, deadline: Instant, _ use: nonisolated(nonsending) (HTTP2Connection) async throws(ConnectionError) -> Result
+    ) async throws(ConnectionError) -> Result {
+        while true {
+            while let connection = members[member].connection, connection.isUsable {
+                do throws(ConnectionError) {
+                    return try await use(connection)
+                } catch {
+                    // An idle connection was lost, which says nothing about the member.
+                    let isLost = ![.cancelled, .deadlineExceeded, .invalidRequest].contains(error.reason)
+                    guard !error.mayHaveArrived, isLost else { throw error }
+                    if members[member].connection === connection { members[member].connection = nil }
+                }
+            }
+            // In the same step as the check for a connection: the opening could end during a suspension.
+            let opening = opening(of: member)
+            let connection = try await opened(opening, of: member, deadline: deadline)
+            do throws(ConnectionError) {
+                return try await use(connection)
+            } catch {
+                // Other calls may have taken all of its streams; if it has never taken a request, the member has failed.
+                guard error.reason == .noFurtherStreams, await connection.hasTakenRequest else { throw error }
+            }
+        }
+    }
+
+    /// The opening of a connection to a member, which all calls share; nil if none has begun, and the calling task is cancelled.
+    private func opening(of member: Int) -> Opening? {
+        if let opening = members[member].opening { return opening }
+        if Task.isCancelled { return nil }
+        let opening = Opening(nil)
+        members[member].opening = opening
+        // In a task of its own, which continues, and retains the client, if the first call is cancelled or times out.
+        Task(executorPreference: executor) { await self.finish(opening, of: member) }
+        return opening
+    }
+
+    private func opened(_ opening: Opening?, of member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
+        if let result = await opening?.wait(until: deadline, for: { $0 }) { return try result.get() }
+        let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
+        throw ConnectionError(endpoint: members[member].endpoint, reason: reason, mayHaveArrived: false)
+    }
+
+    private func finish(_ opening: Opening, of member: Int) async {
+        let result: Result<HTTP2Connection, ConnectionError>
+        do throws(ConnectionError) {
+            result = .success(try await open(member))
+        } catch {
+            result = .failure(error)
+        }
+        members[member].opening = nil
+        if case .success(let connection) = result { members[member].connection = connection }
+        opening.update { $0 = result }
+    }
+
+    private func open(_ member: Int) async throws(ConnectionError) -> HTTP2Connection {
+        let endpoint = members[member].endpoint
+        let deadline = ContinuousClock.now + min(configuration.connectTimeout, configuration.requestTimeout)
+        guard let tls else { return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline) }
+        return try await HTTP2Connection.open(endpoint, scheme: "https", on: executor, deadline: deadline) {
+            try TLSSession(tls, host: endpoint.host, port: endpoint.port)
+        }
+    }
+}
