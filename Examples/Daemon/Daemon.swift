@@ -79,7 +79,7 @@ enum Daemon {
             let store = try ObservableStore(
                 backend: PropertyListFile(at: file, access: .readOnly), defaults: administratorFiles("Daemon.plist"),
                 mandatory: administratorFiles("Daemon.mandatory.plist"), overrides: overrides)
-            return try KeyedStore<Configuration>(checking: store)
+            return try KeyedStore<Configuration>(store).check()
         } catch {
             try fail(78, "Daemon: \(error)")
         }

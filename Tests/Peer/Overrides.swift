@@ -20,7 +20,7 @@ enum Overrides {
             case "standard": try ObservableStore.openStandard(overrides: overrides)
             default: throw UnknownRequest()
             }
-        let settings = try KeyedStore<Keys>(checking: store)
+        let settings = try KeyedStore<Keys>(store).check()
         try Peer.say("\(settings.port) \(settings.name) \(settings.remainingArguments.dropFirst().joined(separator: " "))")
         settings.port = 1
         try await store.flush()

@@ -8,18 +8,21 @@ extension KeyedStore {
     /// checked. The names inside a dictionary are checked if keys have single values of it.
     ///
     /// ```swift
-    /// do {
-    ///     try settings.check()
-    /// } catch {
-    ///     fatalError("\(error)")
-    /// }
+    /// let store = try ObservableStore(at: url, overrides: [.arguments(), .environment(prefix: "APP")])
+    /// let settings = try KeyedStore<AppKeys>(store).check()
     /// ```
+    ///
+    /// Values are checked as they are in effect: those of overrides together with the stored ones that they do not hide.
     ///
     /// - Parameter isAllowed: whether to accept a name that no stored property of the group has, such as that of a computed key or of
     ///   another group; see ``StorageKey/name`` for one inside a dictionary.
-    /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``.
-    public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) {
+    /// - Returns: the same access to the store.
+    /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``. That of an override names the argument or variable,
+    ///   the key, its type, and what would fit.
+    @discardableResult
+    public func check(allowing isAllowed: (String) -> Bool = { _ in false }) throws(StorageError) -> KeyedStore {
         try table.checkAll(in: store.snapshot.unreported, allowing: isAllowed)
+        return self
     }
 }
 
@@ -73,30 +76,6 @@ extension KeyGroup {
 }
 
 extension KeyedStore {
-    /// Accesses a store through a group of keys after a check of the values and of the overrides; see ``check(allowing:)``.
-    ///
-    /// ```swift
-    /// let store = try ObservableStore(at: url, overrides: [.arguments(), .environment(prefix: "APP")])
-    /// let settings = try KeyedStore<AppKeys>(checking: store)
-    /// ```
-    ///
-    /// Values are checked as they are in effect: those of overrides together with the stored ones that they do not hide.
-    ///
-    /// - Parameters:
-    ///   - store: the store with the values.
-    ///   - prefix: the prefix of every name, followed by a `/`.
-    ///   - transform: transforms each key's name: `{ $0.lowercased() }`.
-    ///   - isAllowed: whether to accept a stored name that no key has.
-    /// - Throws: the ``StorageError`` that was found, or ``StorageError/several(_:)``. That of an override names the argument or variable,
-    ///   the key, its type, and what would fit.
-    public init(
-        checking store: ObservableStore, prefix: String? = nil, naming transform: (@Sendable (String) -> String)? = nil,
-        allowing isAllowed: (String) -> Bool = { _ in false }
-    ) throws(StorageError) {
-        self.init(store, prefix: prefix, naming: transform)
-        try check(allowing: isAllowed)
-    }
-
     /// The arguments, variables and texts of the store's overrides that belong to no key of the group, as they are given: misspelt ones, or
     /// those of other parts of the program.
     ///

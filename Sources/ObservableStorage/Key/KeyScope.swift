@@ -53,7 +53,7 @@ extension StorageKey {
             traits.scope = scope
             traits.fallback = [self]
             (traits.entryName.fallback, traits.entryName.earlierFallback) = (definition.entryName.own, definition.entryName.earlier)
-            traits.persistsDefault = []
+            traits.persistsDefault = .never
         }
     }
 

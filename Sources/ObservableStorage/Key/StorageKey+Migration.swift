@@ -92,14 +92,14 @@ extension StorageKey {
         let name = definition.entryName
         let location = name.location(stored)
         if let present = location.leaf(stored(location.own)) {
-            guard persistsDefault.contains(.onFailure) else { return nil }
+            guard persistsDefault == .onFailure || persistsDefault == .always else { return nil }
             do throws(StorageError) {
                 _ = try decoded(present, in: location.own == name.own ? entry : nil, at: version)
                 return nil
             } catch {
                 // Replaced by the default.
             }
-        } else if !persistsDefault.contains(.whenMissing) {
+        } else if persistsDefault != .whenMissing, persistsDefault != .always {
             return nil
         }
         do throws(StorageError) {

@@ -8,7 +8,7 @@ extension StorageKey {
     /// The value is in no text that this library makes: where a change, a snapshot or a commit is printed or dumped it is `<redacted>`, and
     /// so it is in ``KeyedStore/storedValues``; errors have the name and the type only, and the reason of a group's rule is told only if it
     /// does not contain the value. It is not mirrored in iCloud. What has the value, such as the property of a ``KeyedStore``, is not
-    /// protected, nor is the file, which only this user can read: see ``StorageCodec/sealed(by:)-swift.method`` for an encrypted one.
+    /// protected, nor is the file, which only this user can read: see ``StorageCodec/sealed(by:)`` for an encrypted one.
     ///
     /// Texts about all entries, such as that of a ``StoreSnapshot``, omit the values of an entry after this process has created a secret key
     /// of its name.

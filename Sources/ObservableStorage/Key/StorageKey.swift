@@ -20,16 +20,11 @@ public struct StorageKey<Value: Sendable>: Sendable {
     /// name of an entry. In a path, `.` and `\` in a name are written as `\.` and `\\`.
     public var name: String { definition.entryName.text }
     var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
-    /// The value if none is stored or registered; created once, when it is first needed, unless it is dynamic.
-    public var defaultValue: Value {
-        guard definition.hasDynamicDefault, let makeDefault = definition.traits.dynamicDefault else {
-            return definition.traits.lazyDefault.value
-        }
-        return makeDefault()
-    }
+    /// The value if none is stored or registered; created once, when it is first needed.
+    public var defaultValue: Value { definition.traits.lazyDefault.value }
 
     private init(
-        _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
+        _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = .never,
         makeDefault: @escaping @Sendable () -> Value
     ) {
         self.init(
@@ -65,14 +60,21 @@ public struct StorageKey<Value: Sendable>: Sendable {
 extension StorageKey where Value: Storable {
     /// Creates a key with a default value.
     ///
+    /// `StorageKey("server", "port", default: 80)` is one value inside the dictionary "server", which is read, set and observed by itself.
+    /// Edits of different values in the same dictionary, by other keys or by other processes, do not affect each other. Setting it creates
+    /// the dictionaries that are missing, and fails if one of the names leads to a value that is not a dictionary. Removing it removes the
+    /// dictionaries that have no other value. In changes and errors, it is `.server.port`; see ``name``.
+    ///
     /// - Parameters:
     ///   - name: the entry's name.
+    ///   - path: the names inside its dictionary, for one value inside nested dictionaries; none for the entry itself.
     ///   - persistsDefault: the condition under which reading writes the default; never by default.
     ///   - makeDefault: the value if none is stored; evaluated once, when it is first needed.
     public init(
-        _ name: String, persistsDefault: DefaultPersistence = [], default makeDefault: @autoclosure @escaping @Sendable () -> Value
+        _ name: String, _ path: String..., persistsDefault: DefaultPersistence = .never,
+        default makeDefault: @autoclosure @escaping @Sendable () -> Value
     ) {
-        self.init(name, .native, persistsDefault: persistsDefault, makeDefault: makeDefault)
+        self.init(name, path: path, .native, persistsDefault: persistsDefault, makeDefault: makeDefault)
     }
 
     /// Creates a key named after the computed property that returns it: `var volume: StorageKey<Double> { .init(default: 0.8) }`.
@@ -82,18 +84,31 @@ extension StorageKey where Value: Storable {
 }
 
 extension StorageKey {
-    /// Creates a key whose value is stored with a codec.
+    /// Creates a key whose value is stored with a codec; see ``init(_:_:persistsDefault:default:)``.
     ///
     /// - Parameters:
     ///   - name: the entry's name.
+    ///   - path: the names inside its dictionary, for one value inside nested dictionaries; none for the entry itself.
     ///   - codec: converts the value to its stored form.
     ///   - persistsDefault: the condition under which reading writes the default; never by default.
     ///   - makeDefault: the value if none is stored; evaluated once, when it is first needed.
     public init(
-        _ name: String, codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = [],
+        _ name: String, _ path: String..., codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = .never,
         default makeDefault: @autoclosure @escaping @Sendable () -> Value
     ) {
-        self.init(name, codec, persistsDefault: persistsDefault, makeDefault: makeDefault)
+        self.init(name, path: path, codec, persistsDefault: persistsDefault, makeDefault: makeDefault)
+    }
+}
+
+// Keys that are nil if no value is stored; setting nil removes the value.
+extension StorageKey {
+    /// Creates a key that is nil if no value is stored; see ``init(_:_:persistsDefault:default:)``.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the entry.
+    ///   - path: the names inside its dictionary, for one value inside nested dictionaries; none for the entry itself.
+    public init<Wrapped: Storable>(_ name: String, _ path: String...) where Value == Wrapped? {
+        self.init(name, path: path, .native, makeDefault: { nil })
     }
 
     /// Creates a key named after the computed property that returns it: `var note: StorageKey<String?> { .init() }`.
@@ -101,68 +116,9 @@ extension StorageKey {
         self.init(name, .native, makeDefault: { nil })
     }
 
-    /// Creates a key whose value is stored with a codec, and nil if no value is stored; setting nil removes the entry.
+    /// Creates a key whose value is stored with a codec, and nil if no value is stored.
     public init<Wrapped: Sendable>(_ name: String, codec: StorageCodec<Wrapped>) where Value == Wrapped? {
         self.init(name, codec.optional(), makeDefault: { nil })
-    }
-}
-
-// Defaults that change.
-extension StorageKey {
-    /// Creates a key whose default is evaluated by each read, such as the name of the machine, or a value of another key.
-    ///
-    /// ```swift
-    /// let name = StorageKey("name", dynamicDefault: { ProcessInfo.processInfo.hostName })
-    /// ```
-    ///
-    /// Observers are not told when the default changes. It is not cached: such a key is read more slowly while no value is stored.
-    ///
-    /// - Parameters:
-    ///   - name: the entry's name.
-    ///   - makeDefault: returns the value while none is stored, on any thread.
-    public init(_ name: String, dynamicDefault makeDefault: @escaping @Sendable () -> Value) where Value: Storable {
-        self.init(name, codec: .native, dynamicDefault: makeDefault)
-    }
-
-    /// Creates a key whose value is stored with a codec, and whose default is evaluated by each read; see ``init(_:dynamicDefault:)``.
-    public init(_ name: String, codec: StorageCodec<Value>, dynamicDefault makeDefault: @escaping @Sendable () -> Value) {
-        self = StorageKey(name, codec, makeDefault: makeDefault).with { $0.dynamicDefault = makeDefault }
-    }
-}
-
-// Values inside nested dictionaries.
-extension StorageKey {
-    /// Creates a key for one value inside nested dictionaries: `StorageKey("server", "port", default: 80)`.
-    ///
-    /// The key is read, set and observed by itself. Edits of different values in the same dictionary, by other keys or by other processes,
-    /// do not affect each other. Setting it creates the dictionaries that are missing, and fails if one of the names leads to a value that
-    /// is not a dictionary. Removing it removes the dictionaries that have no other value. In changes and errors, it is `.server.port`; see
-    /// ``name``.
-    ///
-    /// - Parameters:
-    ///   - name: the name of the entry.
-    ///   - path: the names inside its dictionary.
-    ///   - makeDefault: the value if none is stored; evaluated once, when it is first needed.
-    public init(
-        _ name: String, _ path: String..., default makeDefault: @autoclosure @escaping @Sendable () -> Value
-    ) where Value: Storable {
-        self.init(name, path: path, .native, makeDefault: makeDefault)
-    }
-
-    /// Creates a key for one value inside nested dictionaries, whose value is stored with a codec.
-    public init(
-        _ name: String, _ path: String..., codec: StorageCodec<Value>, default makeDefault: @autoclosure @escaping @Sendable () -> Value
-    ) {
-        self.init(name, path: path, codec, makeDefault: makeDefault)
-    }
-
-    /// Creates a key that is nil if no value is stored; setting nil removes the value.
-    ///
-    /// - Parameters:
-    ///   - name: the name of the entry.
-    ///   - path: the names inside its dictionary, for one value inside nested dictionaries; none for the entry itself.
-    public init<Wrapped: Storable>(_ name: String, _ path: String...) where Value == Wrapped? {
-        self.init(name, path: path, .native, makeDefault: { nil })
     }
 }
 
@@ -171,7 +127,8 @@ extension StorageKey {
     /// Not available: the type cannot be stored without a codec.
     @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
     public init(
-        _ name: String, persistsDefault: DefaultPersistence = [], default makeDefault: @autoclosure @escaping @Sendable () -> Value
+        _ name: String, _ path: String..., persistsDefault: DefaultPersistence = .never,
+        default makeDefault: @autoclosure @escaping @Sendable () -> Value
     ) {
         fatalError("unavailable")
     }
@@ -195,20 +152,16 @@ extension StorageKey {
     }
 }
 
-/// The conditions under which reading a key writes its default.
-public struct DefaultPersistence: OptionSet, Sendable, Hashable {
-    /// The bits of the set.
-    public let rawValue: Int
-
-    /// Creates a set from its bits.
-    public init(rawValue: Int) {
-        self.rawValue = rawValue
-    }
-
+/// The condition under which reading a key writes its default.
+public enum DefaultPersistence: Sendable, Hashable {
+    /// Reading writes nothing.
+    case never
     /// If no value is stored.
-    public static let whenMissing = DefaultPersistence(rawValue: 1)
+    case whenMissing
     /// If the stored value cannot be decoded; it is overwritten.
-    public static let onFailure = DefaultPersistence(rawValue: 2)
+    case onFailure
+    /// In both cases.
+    case always
 }
 
 /// An optional whose type is known only at run time.

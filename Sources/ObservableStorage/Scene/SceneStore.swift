@@ -1,5 +1,4 @@
-public import FoundationSubset
-public import PropertyListCoding
+import PropertyListCoding
 
 /// The values of one scene (a window, a tab or a session), which inherits the application's values until it sets its own.
 ///
@@ -25,9 +24,6 @@ public struct SceneStore: Sendable {
     public let sceneID: String
     /// The store with the values of the application and of every scene.
     public let base: ObservableStore
-    /// Whether a value set in this scene also becomes the application's value, which scenes without their own value inherit; setting nil
-    /// removes that.
-    public var writesThrough: Bool { keys.scope.writesThrough }
 
     private let keys: ScopedKeys
 
@@ -132,30 +128,6 @@ extension SceneStore: KeyValueAccess {
     public func removeValue(forKey name: String) {
         stored(StorageKey<PropertyListValue?>(name)).remove()
     }
-}
-
-/// The typed reads of a scene's values by name, as `UserDefaults` has them: nil if no value is stored, or one of another type.
-extension SceneStore {
-    /// The string stored under a name.
-    public func string(forKey name: String) -> String? { value(forKey: name) }
-    /// The integer stored under a name.
-    public func integer(forKey name: String) -> Int? { value(forKey: name) }
-    /// The real, or the integer that a `Double` represents exactly, stored under a name.
-    public func double(forKey name: String) -> Double? { value(forKey: name) }
-    /// The real, or the integer that a `Float` represents exactly, stored under a name.
-    public func float(forKey name: String) -> Float? { value(forKey: name) }
-    /// The Boolean stored under a name.
-    public func bool(forKey name: String) -> Bool? { value(forKey: name) }
-    /// The data stored under a name.
-    public func data(forKey name: String) -> Data? { value(forKey: name) }
-    /// The URL stored under a name.
-    public func url(forKey name: String) -> URL? { value(forKey: name) }
-    /// The array stored under a name.
-    public func array(forKey name: String) -> [PropertyListValue]? { value(forKey: name) }
-    /// The array of strings stored under a name; nil if an element has another type.
-    public func stringArray(forKey name: String) -> [String]? { value(forKey: name) }
-    /// The dictionary stored under a name.
-    public func dictionary(forKey name: String) -> [String: PropertyListValue]? { value(forKey: name) }
 }
 
 extension KeyedStore {

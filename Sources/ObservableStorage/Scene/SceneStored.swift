@@ -85,11 +85,6 @@ extension SceneStored where Value: Storable {
     public init(wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String) {
         self.init(StorageKey(name, default: wrappedValue()))
     }
-
-    /// Stores the property, with a default value.
-    public init(_ name: String, defaultValue: @autoclosure @escaping @Sendable () -> Value) {
-        self.init(StorageKey(name, default: defaultValue()))
-    }
 }
 
 // The compiler chooses these only if no other initializer fits: their message helps more than an unmet requirement.
@@ -97,12 +92,6 @@ extension SceneStored {
     /// Not available: the type cannot be stored without a codec.
     @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
     public init(wrappedValue: @autoclosure @escaping @Sendable () -> Value, _ name: String) {
-        fatalError("unavailable")
-    }
-
-    /// Not available: the type cannot be stored without a codec.
-    @available(*, unavailable, message: "conform 'Value' to Storable, or to CodableStorable if it is Codable, or pass 'codec:'")
-    public init(_ name: String, defaultValue: @autoclosure @escaping @Sendable () -> Value) {
         fatalError("unavailable")
     }
 

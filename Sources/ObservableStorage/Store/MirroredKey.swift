@@ -92,7 +92,7 @@ extension ObservableStore {
         // The mirror only knows the present name and type.
         do { try migrateValue(of: key) } catch { reports.report(error) }
         return MirroredKey(
-            name: name.own, persistedDefault: key.persistsDefault.isEmpty ? nil : persistedDefault(of: key),
+            name: name.own, persistedDefault: key.persistsDefault == .never ? nil : persistedDefault(of: key),
             stored: { [backend] value throws(StorageError) in
                 let decoded = try key.decoded(value)
                 let present = key.isPresentShape(value) ? value : try key.stored(decoded)

@@ -17,7 +17,8 @@ public struct StorageCipher: Sendable {
 }
 
 extension StorageCodec {
-    /// The same codec with its stored form encrypted, as data: `.json.sealed(by: cipher)`; see <doc:Secrets>.
+    /// The same codec with its stored form encrypted, as data: `.json.sealed(by: cipher)`, or `.native.sealed(by: cipher)`
+    /// for a ``Storable`` type; see <doc:Secrets>.
     ///
     /// What is encrypted is the stored form as a binary property list, with its type. Most ciphers return other data each time, so that
     /// setting an equal value is a change. What was decrypted is in no error; ``StorageKey/secret()`` keeps it out of other texts, too.
@@ -41,12 +42,5 @@ extension StorageCodec {
                     throw CodingFailure(error, decodingSecret: stored, as: Value.self)
                 }
             })
-    }
-}
-
-extension StorageCodec where Value: Storable {
-    /// The value's own stored form, encrypted; see ``sealed(by:)-swift.method``.
-    public static func sealed(by cipher: StorageCipher) -> StorageCodec {
-        native.sealed(by: cipher)
     }
 }

@@ -126,13 +126,10 @@ extension StorageCodec where Value: Codable {
 
 extension StorageCodec where Value: Codable {
     /// JSON as a string, which people can read and edit in a property list; otherwise as ``json``.
+    ///
+    /// Stored data is decoded as well, and replaced by a string when the key is set.
     public static var jsonText: StorageCodec {
-        jsonText()
-    }
-
-    /// JSON as a string; stored data is decoded as well, and replaced by a string when the key is set. See ``json(encoder:decoder:)``.
-    public static func jsonText(encoder: JSONEncoder? = nil, decoder: JSONDecoder = JSONDecoder()) -> StorageCodec {
-        let json = json(encoder: encoder, decoder: decoder)
+        let json = json
         return StorageCodec(
             encode: { .string(String(decoding: try json.encode($0).data ?? Data(), as: UTF8.self)) }, decode: json.decode)
     }

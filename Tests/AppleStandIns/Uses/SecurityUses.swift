@@ -31,7 +31,7 @@ struct SealedKeys: KeyGroup {
 
     init() {
         let cipher = StorageCipher.aesGCM(applicationKey)
-        token = StorageKey("token", codec: .sealed(by: cipher)).secret()
+        token = StorageKey("token", codec: .native.sealed(by: cipher)).secret()
         account = StorageKey("account", codec: .json.sealed(by: cipher)).secret()
     }
 }

@@ -14,7 +14,7 @@ extension StorageKey<Double> {
 
 private final class EditorController: UIViewController, SceneStoring {
     @SceneStored("age") var age = 24
-    @SceneStored("height", defaultValue: 1.8) var height: Double
+    @SceneStored("height") var height: Double = 1.8
     @SceneStored("name") var name: String?
     @SceneStored("tags", codec: .json) var tags = ["none"]
     @SceneStored("home", codec: .userDefaults) var home: URL?

@@ -60,7 +60,7 @@ struct KeyValueAccessTests {
         #expect(store.entries.count == 10)
     }
 
-    @Test("A scene reads values of the types that UserDefaults has by its methods, and nothing else")
+    @Test("A scene reads values of the types that UserDefaults has by their names, and nothing else")
     func typedReads() throws {
         let scene = SceneStore(sceneID: "one", base: try ObservableStore(backend: InMemoryBackend()))
         let entries: [String: PropertyListValue] = [
@@ -68,17 +68,17 @@ struct KeyValueAccessTests {
             "url": .string(Self.url.absoluteString), "strings": ["a", "b"], "array": [1, "b"], "dictionary": ["a": true],
         ]
         for (name, value) in entries { scene.set(value, forKey: name) }
-        #expect(scene.string(forKey: "string") == "text")
-        #expect(scene.integer(forKey: "integer") == -7)
-        #expect(scene.double(forKey: "double") == 0.25)
-        #expect(scene.float(forKey: "float") == 0.5)
-        #expect(scene.bool(forKey: "bool") == true)
-        #expect(scene.data(forKey: "data") == Data([1, 2]))
-        #expect(scene.url(forKey: "url") == Self.url)
-        #expect(scene.stringArray(forKey: "strings") == ["a", "b"])
-        #expect(scene.array(forKey: "array") == [1, "b"])
-        #expect(scene.dictionary(forKey: "dictionary") == ["a": true])
-        #expect(scene.integer(forKey: "bool") == nil)
-        #expect(scene.string(forKey: "missing") == nil)
+        #expect(scene.value(String.self, forKey: "string") == "text")
+        #expect(scene.value(Int.self, forKey: "integer") == -7)
+        #expect(scene.value(Double.self, forKey: "double") == 0.25)
+        #expect(scene.value(Float.self, forKey: "float") == 0.5)
+        #expect(scene.value(Bool.self, forKey: "bool") == true)
+        #expect(scene.value(Data.self, forKey: "data") == Data([1, 2]))
+        #expect(scene.value(URL.self, forKey: "url") == Self.url)
+        #expect(scene.value([String].self, forKey: "strings") == ["a", "b"])
+        #expect(scene.value([PropertyListValue].self, forKey: "array") == [1, "b"])
+        #expect(scene.value([String: PropertyListValue].self, forKey: "dictionary") == ["a": true])
+        #expect(scene.value(Int.self, forKey: "bool") == nil)
+        #expect(scene.value(String.self, forKey: "missing") == nil)
     }
 }

@@ -6,6 +6,8 @@ import Testing
 
 private struct Refusal: Error {}
 
+private enum Host: String { case local, remote }
+
 @Suite("Migrations", .timeLimit(.minutes(10)))
 struct MigrationTests {
     private let interval = StorageKey("interval", default: 60).migrating(from: Double.self) { Int($0) }.migrating(from: String.self) {
@@ -173,6 +175,11 @@ struct MigrationTests {
         #expect(store[StorageKey("missing", persistsDefault: .whenMissing, default: 1)] == 1)
         #expect(store[StorageKey("bad", persistsDefault: .onFailure, default: 2)] == 2)
         #expect(store.entries == ["missing": 1, "bad": 2])
+        #expect(store[StorageKey("new", persistsDefault: .always, default: 3)] == 3)
+        #expect(store[StorageKey("missing", persistsDefault: .always, default: "text")] == "text")
+        #expect(store[StorageKey("server", "port", persistsDefault: .whenMissing, default: 80)] == 80)
+        #expect(store[StorageKey("server", "host", codec: .rawValue, persistsDefault: .always, default: Host.local)] == .local)
+        #expect(store.entries == ["missing": "text", "bad": 2, "new": 3, "server": ["port": 80, "host": "local"]])
     }
 
     @Test("Numbered migrations run once, in order, across stores", arguments: Fixture.allCases)

@@ -154,7 +154,7 @@ struct SecretTests {
             StorageKey("failing", default: "").validated { throw Refused(description: $0) }.secret(),
             StorageKey("failing", default: "").secret().migrating(from: String.self) { _ in throw Refused(description: secret) }
                 .validated { throw Refused(description: $0) },
-            StorageKey("failing", codec: .sealed(by: StorageCipher(seal: refuse, open: refuse)), default: "").secret(),
+            StorageKey("failing", codec: .native.sealed(by: StorageCipher(seal: refuse, open: refuse)), default: "").secret(),
         ]
         for key in failing {
             let store = try ObservableStore(backend: InMemoryBackend(["failing": .string(secret)]))
@@ -270,7 +270,7 @@ struct SealedCodecTests {
     func sealed() throws {
         let backend = InMemoryBackend()
         let store = try ObservableStore(backend: backend)
-        let token = StorageKey<String?>("token", codec: .sealed(by: Self.cipher(7)))
+        let token = StorageKey<String?>("token", codec: .native.sealed(by: Self.cipher(7)))
         let account = StorageKey<Account?>("account", codec: .json.sealed(by: Self.cipher(7)))
         let text = StorageKey<Int>("text", codec: .native.sealed(by: Self.cipher(7)).then(StorageCodec<Data>.native), default: 0)
         store[token] = secret
@@ -291,15 +291,15 @@ struct SealedCodecTests {
     @Test("With another key, or a value that is not encrypted, reading has the default, and the stored value is kept")
     func refused() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
-        store[StorageKey<String?>("token", codec: .sealed(by: Self.cipher(7)))] = secret
+        store[StorageKey<String?>("token", codec: .native.sealed(by: Self.cipher(7)))] = secret
         let stored = store.entries["token"]
-        let other = StorageKey<String?>("token", codec: .sealed(by: Self.cipher(8)))
+        let other = StorageKey<String?>("token", codec: .native.sealed(by: Self.cipher(8)))
         #expect(store[other] == nil)
         let error = #expect(throws: StorageError.self) { try store.value(for: other) }
         #expect("\(try #require(error))".contains("another key"))
         #expect(store.entries["token"] == stored)
         store[StorageKey<String?>("plain")] = secret
-        let plain = StorageKey<String?>("plain", codec: .sealed(by: Self.cipher(7)))
+        let plain = StorageKey<String?>("plain", codec: .native.sealed(by: Self.cipher(7)))
         #expect(throws: StorageError.undecodable(key: "plain", expected: "Data", found: "string")) { try store.value(for: plain) }
         #expect(store[plain.migrating(from: String.self) { $0 }] == secret)
     }
@@ -307,8 +307,8 @@ struct SealedCodecTests {
     @Test("What was decrypted is in no error")
     func errors() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
-        store[StorageKey<String?>("token", codec: .sealed(by: Self.cipher(7)))] = secret
-        let number = StorageKey<UUID?>("token", codec: .sealed(by: Self.cipher(7)))
+        store[StorageKey<String?>("token", codec: .native.sealed(by: Self.cipher(7)))] = secret
+        let number = StorageKey<UUID?>("token", codec: .native.sealed(by: Self.cipher(7)))
         let error = #expect(throws: StorageError.self) { try store.value(for: number) }
         #expect(!describe(try #require(error)).contains(secret))
     }

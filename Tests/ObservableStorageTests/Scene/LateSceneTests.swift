@@ -110,7 +110,7 @@ struct LateSceneTests {
         #expect(late.name == nil)
         late.sceneID = "one"
         #expect(late.name == nil)
-        #expect(scene.string(forKey: "name") == nil)
+        #expect(scene.value(String.self, forKey: "name") == nil)
         #expect(store.value(String.self, forKey: "name") == "Al")
     }
 

@@ -70,7 +70,7 @@ struct SceneNilTests {
         #expect(settings.snapshot.selection == nil)
         #expect(settings.edit { $0.selection } == nil)
         #expect(try await settings.update { $0.selection } == nil)
-        #expect(scene.string(forKey: "selection") == nil)
+        #expect(scene.value(String.self, forKey: "selection") == nil)
         #expect(scene.value(PropertyListValue.self, forKey: "selection") == nil)
         #expect(settings.stored(\.selection).source == .stored)
         let listed = try #require(settings.storedValues.first)

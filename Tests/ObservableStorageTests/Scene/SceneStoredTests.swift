@@ -9,7 +9,7 @@ private final class Person: SceneStoring {
     var sceneStore: SceneStore? { sceneID.map { SceneStore(sceneID: $0, base: base) } }
 
     @SceneStored("age") var age = 24
-    @SceneStored("height", defaultValue: 1.8) var height: Double
+    @SceneStored("height") var height: Double = 1.8
     @SceneStored("name") var name: String?
     @SceneStored("tags", codec: .json) var tags = ["none"]
     @SceneStored("account", codec: .json) var account: [String: Int]?

@@ -280,7 +280,7 @@ struct OverrideCheckTests {
         ]
         for (arguments, variables, message) in cases {
             let store = try settings(arguments, variables).store
-            let error = #expect(throws: StorageError.self) { try KeyedStore<AppKeys>(checking: store) }
+            let error = #expect(throws: StorageError.self) { try KeyedStore<AppKeys>(store).check() }
             #expect("\(try #require(error))" == message)
         }
     }
@@ -288,15 +288,15 @@ struct OverrideCheckTests {
     @Test("All that is wrong is told at once, and nothing is wrong with values of the keys' types")
     func several() throws {
         let store = try settings(["--server-port=http"], ["APP_TIMEOUT": "soon", "APP_NAME": "fine"], ["launchCount": "x"]).store
-        let error = #expect(throws: StorageError.self) { try KeyedStore<AppKeys>(checking: store) }
+        let error = #expect(throws: StorageError.self) { try KeyedStore<AppKeys>(store).check() }
         guard case .several(let errors)? = error else { throw try #require(error) }
         #expect(errors.count == 3)
         let good = try settings(
             ["--no-server-is-secure", "--server-port=1"], ["APP_TIMEOUT": "200ms", "APP_ACCOUNT": #"{"user":"Jo"}"#], ["launchCount": 3])
-        let checked = try KeyedStore<AppKeys>(checking: good.store)
+        let checked = try KeyedStore<AppKeys>(good.store).check()
         #expect((checked.server.port, checked.timeout, checked.account) == (1, .milliseconds(200), Account(user: "Jo")))
         // A value that an override hides is not in effect.
-        _ = try KeyedStore<AppKeys>(checking: settings(["--launch-count=1"], [:], ["launchCount": "x"]).store)
+        _ = try KeyedStore<AppKeys>(settings(["--launch-count=1"], [:], ["launchCount": "x"]).store).check()
     }
 
     @Test("Without a check, an override that cannot be read gives the default, and is reported once")
@@ -352,12 +352,12 @@ struct OverrideCheckTests {
             .invalidOverride(
                 name: "APP_LAUNCH_COUNT", key: "launch/count", reason: "the key \"launchCount\" has the same name; see StorageKey.override"),
         ])
-        #expect(throws: error) { try KeyedStore<Similar>(checking: store) }
-        _ = try KeyedStore<Renamed>(checking: store)
-        _ = try KeyedStore<Similar>(checking: ObservableStore(backend: InMemoryBackend()))
-        _ = try KeyedStore<Negated>(checking: store)
-        #expect(throws: StorageError.self) { try KeyedStore<Negated>(checking: settings(["--no-cache"]).store) }
-        #expect(throws: StorageError.self) { try KeyedStore<Negated>(checking: settings([], ["APP_LOG_FILE": "/dev/null"]).store) }
+        #expect(throws: error) { try KeyedStore<Similar>(store).check() }
+        _ = try KeyedStore<Renamed>(store).check()
+        _ = try KeyedStore<Similar>(ObservableStore(backend: InMemoryBackend())).check()
+        _ = try KeyedStore<Negated>(store).check()
+        #expect(throws: StorageError.self) { try KeyedStore<Negated>(settings(["--no-cache"]).store).check() }
+        #expect(throws: StorageError.self) { try KeyedStore<Negated>(settings([], ["APP_LOG_FILE": "/dev/null"]).store).check() }
     }
 
     @Test("A secret is read from the file that NAME_FILE names, once, without one line break, and never told")
@@ -365,7 +365,7 @@ struct OverrideCheckTests {
         let folder = try TemporaryFolder()
         let secret = folder.file("secret")
         func open(_ name: String = "NAME") throws -> KeyedStore<AppKeys> {
-            try KeyedStore(checking: settings([], ["APP_\(name)_FILE": secret.path]).store)
+            try KeyedStore(settings([], ["APP_\(name)_FILE": secret.path]).store).check()
         }
         for (content, text) in [("s3cret\n", "s3cret"), ("s3cret\r\n", "s3cret"), ("s3cret", "s3cret"), ("a\n\n", "a\n"), ("", "")] {
             try Data(content.utf8).write(to: secret)
@@ -413,10 +413,10 @@ struct OverrideCheckTests {
     func rule() async throws {
         let overrides = [OverrideSource.arguments(["--set", "timeouts.read=120s"])]
         let backend = InMemoryBackend(["timeouts": ["total": "300s"]])
-        let settings = try KeyedStore<TimeoutKeys>(checking: ObservableStore(backend: backend, overrides: overrides))
+        let settings = try KeyedStore<TimeoutKeys>(ObservableStore(backend: backend, overrides: overrides)).check()
         #expect((settings.read, settings.total) == (.seconds(120), .seconds(300)))
         #expect(throws: StorageError.self) {
-            try KeyedStore<TimeoutKeys>(checking: ObservableStore(backend: InMemoryBackend(), overrides: overrides))
+            try KeyedStore<TimeoutKeys>(ObservableStore(backend: InMemoryBackend(), overrides: overrides)).check()
         }
         // What is stored has to be valid without them, for other processes, and does not depend on them.
         try settings.stored(\.read).set(.seconds(200))

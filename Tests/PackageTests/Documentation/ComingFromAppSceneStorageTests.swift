@@ -72,7 +72,7 @@ struct ComingFromAppSceneStorageTests {
         #expect(editors.map(\.isWrapped) == [false, false, false])
         #expect(editors.map(\.home) == [home, home, home])
         #expect(editors.map { $0.stored(\.document).isSet } == [true, false, false])
-        #expect(SceneStore(sceneID: sessions.two.name, base: store).string(forKey: "other") == nil)
+        #expect(SceneStore(sceneID: sessions.two.name, base: store).value(String.self, forKey: "other") == nil)
 
         editors[1].document = "outline.md"
         #expect(editors.map(\.document) == ["intro.md", "outline.md", "outline.md"])

@@ -65,10 +65,10 @@ struct CommandLineToolTests {
         func files(_ arguments: [String]) throws -> [String] {
             // snippet: WritingACommandLineTool
             let store = try ObservableStore(at: url, overrides: [.arguments(arguments)])
-            let settings = try KeyedStore<ToolKeys>(checking: store)
+            let settings = try KeyedStore<ToolKeys>(store).check()
             let files = settings.remainingArguments.dropFirst()
             // end
-            #expect(settings.width == 120 && settings.remote == "example.org" && store.entries.isEmpty)
+            #expect(settings.width == 120 && settings.remote == "example.org" && store.snapshot.entries.isEmpty)
             return Array(files)
         }
         #expect(try files(["tool", "--width", "120", "a.txt", "--server-host=example.org", "b.txt"]) == ["a.txt", "b.txt"])

@@ -42,12 +42,12 @@ struct ServicesTests {
         let url = folder.file("service.plist")
         // snippet: Services
         let store = try ObservableStore(at: url, overrides: [.arguments(), .environment(prefix: "APP")])
-        let settings = try KeyedStore<ServiceKeys>(checking: store)
+        let settings = try KeyedStore<ServiceKeys>(store).check()
         // end
         #expect(settings.stored(\.timeout).source == .keyDefault)
         func open(_ variables: [String: String]) throws -> KeyedStore<ServiceKeys> {
             let overrides = [OverrideSource.environment(prefix: "APP", variables)]
-            let settings = try KeyedStore<ServiceKeys>(checking: ObservableStore(at: url, overrides: overrides))
+            let settings = try KeyedStore<ServiceKeys>(ObservableStore(at: url, overrides: overrides)).check()
             // snippet: Services
             guard settings.unknownOverrides.isEmpty else { throw UnknownSettings(names: settings.unknownOverrides) }
             // end
