@@ -77,19 +77,17 @@ enum Daemon {
     static func open(_ file: URL) throws -> KeyedStore<Configuration> {
         do {
             let store = try ObservableStore(
-                backend: PropertyListFile(at: file, access: .readOnly), defaults: administratorFiles("Daemon.plist"),
-                mandatory: administratorFiles("Daemon.mandatory.plist"), overrides: overrides)
+                at: file, defaults: administratorFiles("Daemon.plist"), mandatory: administratorFiles("Daemon.mandatory.plist"),
+                configuration: .init(access: .readOnly), overrides: overrides)
             return try KeyedStore<Configuration>(store).check()
         } catch {
             try fail(78, "Daemon: \(error)")
         }
     }
 
-    static func administratorFiles(_ name: String) -> [PropertyListFile] {
+    static func administratorFiles(_ name: String) -> [URL] {
         let folders = ProcessInfo.processInfo.environment["XDG_CONFIG_DIRS"] ?? "/etc/xdg"
-        return folders.split(separator: ":").map { folder in
-            PropertyListFile(at: URL(filePath: String(folder)).appending(path: name), access: .readOnly)
-        }
+        return folders.split(separator: ":").map { URL(filePath: String($0)).appending(path: name) }
     }
 
     /// Where a value comes from, if neither from the configuration file nor from the key.

@@ -15,15 +15,11 @@
         /// - Parameters:
         ///   - group: the identifier of the group, such as `group.com.example.app`.
         ///   - name: the name of the file, without its extension.
-        ///   - access: whether the store writes the file; an extension that only reads uses `.readOnly`.
+        ///   - configuration: how the file is read, written and protected; `.init(access: .readOnly)` in an extension that only reads.
         /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the process has no container for the group.
-        public init(appGroup group: String, name: String = "settings", access: StorageAccess = .readWrite) throws(StorageError) {
-            try self.init(appGroup: group, name: name, configuration: PropertyListFile.Configuration(access: access))
-        }
-
-        /// Opens the store of an application and its extensions; see ``init(appGroup:name:access:)``.
         public init(
-            appGroup group: String, name: String = "settings", configuration: PropertyListFile.Configuration
+            appGroup group: String, name: String = "settings",
+            configuration: PropertyListFile.Configuration = PropertyListFile.Configuration()
         ) throws(StorageError) {
             let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
             let file = try AppGroup(identifier: group).file(name, in: container)

@@ -13,9 +13,9 @@ extension PropertyListFile {
         /// Whether the file is written: ``StorageAccess/readWrite`` by default.
         ///
         /// One that is only read is neither locked, renamed if it is malformed, nor restored.
-        public var access: StorageAccess = .readWrite
+        public var access: StorageAccess
         /// What protects edits that are not in the file yet: a log of the edits of each store by default.
-        public var journal: JournalMode = .edits
+        public var journal: JournalMode
         /// How long an edit waits for other processes that lock the file without writing it: 10 seconds by default.
         public var lockTimeout: Duration = .seconds(10)
         /// The share of the time that writing edits behind may take, from 0.001 to 1: 0.05 by default.
@@ -40,10 +40,8 @@ extension PropertyListFile {
         /// The data protection of a new file: nil, by default, for that of the application. An existing file keeps its own.
         public var protection: FileProtection?
 
-        /// Creates a configuration with the defaults.
-        public init() {}
-
-        init(access: StorageAccess, journal: JournalMode = .edits) {
+        /// Creates a configuration with the defaults of all other properties.
+        public init(access: StorageAccess = .readWrite, journal: JournalMode = .edits) {
             (self.access, self.journal) = (access, journal)
         }
 

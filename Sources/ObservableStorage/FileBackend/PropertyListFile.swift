@@ -25,14 +25,8 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed. Neither it nor its folder has to exist: the first write creates both, for this user
     ///     only.
-    ///   - access: whether the file is written.
-    ///   - journal: what protects edits that are not in the file yet.
-    public convenience init(at url: URL, access: StorageAccess = .readWrite, journal: JournalMode = .edits) {
-        self.init(at: url, configuration: Configuration(access: access, journal: journal))
-    }
-
-    /// Creates a backend for a file, without reading it; see ``init(at:access:journal:)``.
-    public convenience init(at url: URL, configuration: Configuration) {
+    ///   - configuration: how the file is read, written and protected.
+    public convenience init(at url: URL, configuration: Configuration = Configuration()) {
         self.init(at: url, configuration: configuration, calls: .live)
     }
 

@@ -32,33 +32,24 @@ public actor ObservableStore {
 
     /// Opens a store on a backend and watches it; see ``open(_:defaults:mandatory:overrides:)`` for backends that do not block.
     ///
-    /// - Parameters:
-    ///   - backend: the storage of the store.
-    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
-    /// - Throws: the error of the backend if it cannot be read. Nothing is written.
-    public init(backend: any BlockingStorageBackend, overrides: [OverrideSource] = []) throws(StorageError) {
-        self.init(backend: backend, entries: try Self.load(backend), overrides: overrides)
-    }
-
-    /// Opens a store on a backend, with layers of values that are only read, and watches all of them.
-    ///
-    /// A key has the first of these values: the mandatory one, the override, the stored one, the registered one, that of the defaults, the
-    /// key's own default. A key with a mandatory value cannot be set: that throws ``StorageError/mandatory(key:)``, or reports it in ``failures``. An
-    /// edit of such a key by another process is stored, and used after the key is no longer mandatory.
+    /// Layers of values that are only read are watched as well. A key has the first of these values: the mandatory one, the override, the
+    /// stored one, the registered one, that of the defaults, the key's own default. A key with a mandatory value cannot be set: that throws
+    /// ``StorageError/mandatory(key:)``, or reports it in ``failures``. An edit of such a key by another process is stored, and used after the
+    /// key is no longer mandatory.
     ///
     /// - Parameters:
     ///   - backend: the storage of the store.
     ///   - defaults: storages of default values, those with precedence first.
     ///   - mandatory: storages of mandatory values, those with precedence first.
     ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
-    /// - Throws: the error of a storage that cannot be read. One that becomes unreadable later keeps its last values, and is reported in
-    ///   ``failures``.
+    /// - Throws: the error of a storage that cannot be read; nothing is written. One that becomes unreadable later keeps its last values,
+    ///   and is reported in ``failures``.
     public init(
-        backend: any BlockingStorageBackend, defaults: [any BlockingStorageBackend], mandatory: [any BlockingStorageBackend],
+        backend: any BlockingStorageBackend, defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = [],
         overrides: [OverrideSource] = []
     ) throws(StorageError) {
-        let layers = LayerFiles(defaults: defaults, mandatory: mandatory)
-        try layers.load { error throws(StorageError) in throw error }
+        let layers = defaults.isEmpty && mandatory.isEmpty ? nil : LayerFiles(defaults: defaults, mandatory: mandatory)
+        try layers?.load { error throws(StorageError) in throw error }
         self.init(backend: backend, entries: try Self.load(backend), layers: layers, overrides: overrides)
     }
 
@@ -123,40 +114,26 @@ public actor ObservableStore {
 
     /// Opens the property list at a URL and watches it; a missing file is an empty store, and is created by the first write.
     ///
+    /// ```swift
+    /// let store = try ObservableStore(at: url, configuration: .init(access: .readOnly))
+    /// ```
+    ///
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed.
-    ///   - access: whether the store writes the file.
-    ///   - journal: what protects edits that are not in the file yet.
+    ///   - defaults: files of default values, as administrators provide them, those with precedence first; missing files have none.
+    ///   - mandatory: files of mandatory values, those with precedence first; see ``init(backend:defaults:mandatory:overrides:)``.
+    ///   - configuration: how the file is read, written and protected.
     ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: ``StorageError`` naming the file, the offset and the reason. The file is not changed.
     public init(
-        at url: URL, access: StorageAccess = .readWrite, journal: JournalMode = .edits, overrides: [OverrideSource] = []
+        at url: URL, defaults: [URL] = [], mandatory: [URL] = [],
+        configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(), overrides: [OverrideSource] = []
     ) throws(StorageError) {
-        try self.init(backend: PropertyListFile(at: url, access: access, journal: journal), overrides: overrides)
-    }
-
-    /// Opens the property list at a URL and watches it; see ``init(at:access:journal:overrides:)``.
-    public init(
-        at url: URL, configuration: PropertyListFile.Configuration, overrides: [OverrideSource] = []
-    ) throws(StorageError) {
-        try self.init(backend: PropertyListFile(at: url, configuration: configuration), overrides: overrides)
-    }
-
-    /// Opens the property list at a URL with layers of property lists that are only read: defaults below it, and mandatory values above it,
-    /// as administrators provide them.
-    ///
-    /// - Parameters:
-    ///   - url: the file; see ``init(at:access:journal:overrides:)``.
-    ///   - defaults: files of default values, those with precedence first; missing files have none.
-    ///   - mandatory: files of mandatory values, those with precedence first; see ``init(backend:defaults:mandatory:overrides:)``.
-    ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
-    /// - Throws: ``StorageError`` naming the file that cannot be read.
-    public init(
-        at url: URL, defaults: [URL], mandatory: [URL] = [], overrides: [OverrideSource] = []
-    ) throws(StorageError) {
+        let readOnly = PropertyListFile.Configuration(access: .readOnly)
         try self.init(
-            backend: PropertyListFile(at: url), defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
-            mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) }, overrides: overrides)
+            backend: PropertyListFile(at: url, configuration: configuration),
+            defaults: defaults.map { PropertyListFile(at: $0, configuration: readOnly) },
+            mandatory: mandatory.map { PropertyListFile(at: $0, configuration: readOnly) }, overrides: overrides)
     }
 
     /// The name of the storage in errors: the path of the file, unless the store has another backend.

@@ -139,8 +139,8 @@ extension ObservableStore {
         return try StoreSnapshot(
             reading: PropertyListFile(at: url, configuration: configuration),
             LayerFiles(
-                defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
-                mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) }), overrides)
+                defaults: defaults.map { PropertyListFile(at: $0, configuration: .init(access: .readOnly)) },
+                mandatory: mandatory.map { PropertyListFile(at: $0, configuration: .init(access: .readOnly)) }), overrides)
     }
 
     /// Reads the file of a suite once, for configuration with those of administrators; see

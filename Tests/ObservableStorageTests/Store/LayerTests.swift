@@ -65,6 +65,18 @@ struct LayerTests {
         #expect(settings.port == 1)
     }
 
+    @Test("The configuration is that of the store's own file")
+    func configuration() throws {
+        let files = try Files()
+        try files.write(["proxy": "mandatory"], to: files.mandatory)
+        try files.write(["size": 5], to: files.user)
+        let store = try ObservableStore(
+            at: files.user, defaults: [files.defaults], mandatory: [files.mandatory], configuration: .init(access: .readOnly))
+        let settings = KeyedStore<AppKeys>(store)
+        #expect((settings.proxy, settings.size) == ("mandatory", 5))
+        #expect(throws: StorageError.readOnly(file: files.user.path)) { try settings.stored(\.size).set(8) }
+    }
+
     @Test("A key with a mandatory value cannot be set, by any way, and what is stored is kept")
     func refused() async throws {
         let files = try Files()

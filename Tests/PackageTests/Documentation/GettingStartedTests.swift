@@ -61,9 +61,9 @@ struct GettingStartedTests {
         }
         try await player.store.flush()
         // end
-        #expect(store.revision == 2)
+        #expect(store.snapshot.revision == 2)
         let other = try ObservableStore(at: folder.file("Player.plist"))
-        #expect(other.entries == ["volume": 0.4, "title": "Blue in Green"])
+        #expect(other.snapshot.entries == ["volume": 0.4, "title": "Blue in Green"])
         try await store.close()
     }
 

@@ -131,7 +131,7 @@ struct HandwrittenPropertyListsTests {
         #expect(store[.port] == 81)
         store[StorageKey("size", default: 0)] = 5
         try await store.flush()
-        #expect(try ObservableStore(at: file).entries == ["port": 81, "size": 5])
+        #expect(try ObservableStore(at: file).snapshot.entries == ["port": 81, "size": 5])
         try await store.close()
     }
 }
