@@ -1,27 +1,9 @@
-public import Dispatch
 public import PropertyListCoding
 
 extension AnyStoredValue {
     /// Creates the value of a key in a store, for a list of values of several types.
     public init<Value>(_ value: StoredValue<Value>) {
         self.init(value.key, in: value.store)
-    }
-
-    /// The current value and each newer one; see ``ObservableStore/values(of:)``. `<redacted>` for a secret.
-    public var values: AsyncStream<PropertyListValue?> {
-        store.elements(of: [key], as: { $0 }) { [key] in key.shownValue(in: $0) }
-    }
-
-    /// Every change from now on; see ``ObservableStore/changes(of:bufferingPolicy:)``. `<redacted>` for a secret.
-    public var changes: AsyncStream<Change<PropertyListValue?>> {
-        store.changes(of: [self])
-    }
-
-    /// Calls a closure with each change; see ``ObservableStore/addUpdateListener(for:initial:on:_:)``. `<redacted>` for a secret.
-    public func addUpdateListener(
-        initial: Bool = false, on queue: DispatchQueue? = nil, _ listener: @escaping @Sendable (Change<PropertyListValue?>) -> Void
-    ) -> ObservationToken {
-        key.addListener(in: store, initial: initial, on: queue, listener)
     }
 }
 
@@ -45,15 +27,6 @@ extension ObservableStore {
         continuation.onTermination = { _ in for token in tokens { token.cancel() } }
         return stream
     }
-
-    /// Calls a closure with the values of several keys after each change of one of them; see ``addUpdateListener(for:_:_:initial:on:_:)``.
-    public nonisolated func addUpdateListener(
-        forAll values: [AnyStoredValue], initial: Bool = false, on queue: DispatchQueue? = nil,
-        _ listener: @escaping @Sendable ([PropertyListValue?]) -> Void
-    ) -> ObservationToken {
-        let keys = values.map(\.key)
-        return addListener(for: keys, initial: initial, on: queue) { snapshot in listener(keys.map { $0.shownValue(in: snapshot) }) }
-    }
 }
 
 extension AnyStorageKey {
@@ -65,13 +38,6 @@ extension AnyStorageKey {
         in store: ObservableStore, _ continuation: AsyncStream<Change<PropertyListValue?>>.Continuation
     ) -> ObservationToken {
         store.observe(storageKey, .stream(continuation, storageKey.shown))
-    }
-
-    fileprivate func addListener(
-        in store: ObservableStore, initial: Bool, on queue: DispatchQueue?,
-        _ listener: @escaping @Sendable (Change<PropertyListValue?>) -> Void
-    ) -> ObservationToken {
-        store.addUpdateListener(for: storageKey, initial: initial, on: queue) { listener(storageKey.shown($0)) }
     }
 }
 

@@ -109,9 +109,7 @@ extension ChangePublisher {
         _ makeElement: @escaping @Sendable () -> Element
     ) {
         state.withLock { state in
-            let all = state.listeners.subscribers
-            let listeners = muted == ObservationToken.everyListenerID ? all.filter { !$0.isListener } : all
-            let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
+            let (listeners, slots, streams) = (state.listeners.subscribers, state.slots.subscribers, state.streams.subscribers)
             guard !slots.isEmpty || !streams.isEmpty else {
                 if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
                 return
@@ -162,15 +160,11 @@ extension ChangePublisher {
                 state.streams.append(subscriber)
             } else {
                 state.listeners.append(subscriber)
-                if let candidates = state.listeners.sweepCandidates() {
-                    // Those whose owner was released end.
-                    deliveries.append(to: queue) { for candidate in candidates { _ = candidate.isEnded } }
-                }
             }
             return subscriber
         }
         let keeper = source.withLock { $0 == nil ? nil : self }
-        return ObservationToken(subscriber, id: subscriber.tokenID) { [weak self] in
+        return ObservationToken(subscriber, id: subscriber.id) { [weak self] in
             defer { withExtendedLifetime(keeper) {} }
             self?.state.withLock { state in
                 state.listeners.remove(subscriber)
@@ -188,7 +182,7 @@ extension ChangePublisher {
                 for subscriber in bytes.assumingMemoryBound(to: Unmanaged<Subscription>.self) {
                     subscriber._withUnsafeGuaranteedRef {
                         let subscriber = unsafeDowncast($0, to: Subscriber<Element>.self)
-                        if subscriber.tokenID != muted { subscriber.receive(element) }
+                        if subscriber.id != muted { subscriber.receive(element) }
                     }
                 }
             }

@@ -15,13 +15,6 @@ public final class ObservationToken: Sendable {
         running = Lock((subscription, onCancel))
     }
 
-    /// A token with which a writer mutes every listener: `store.edit(muting: .everyListener) { $0[.volume] = 0.5 }`.
-    ///
-    /// Streams, views, and mirrors in iCloud are not muted: they have the present values.
-    public static let everyListener = ObservationToken(nil, id: everyListenerID, onCancel: {})
-
-    static var everyListenerID: UInt64 { .max }
-
     deinit {
         cancel()
     }
@@ -36,21 +29,6 @@ public final class ObservationToken: Sendable {
     /// Stores the token in a set, which keeps the observation active.
     public func store(in tokens: inout Set<ObservationToken>) {
         tokens.insert(self)
-    }
-
-    /// Keeps the observation active until an object is released. The object is not retained.
-    ///
-    /// After the object is released nothing is delivered; the listener itself is released at the next change, or when the store ends. Tying
-    /// the token to another object replaces the first one.
-    ///
-    /// Only for the tokens of listeners and subscribers, whose next delivery finds that the object was released. Any other token, such as one
-    /// created with ``init(onCancel:)``, is not retained: the object has to keep it as a property.
-    ///
-    /// - Returns: the token, for ending the observation earlier.
-    @discardableResult
-    public func tie(to object: AnyObject) -> ObservationToken {
-        running.withLock({ $0?.subscription })?.tie(self, to: object)
-        return self
     }
 }
 

@@ -1,44 +1,17 @@
 import Dispatch
 import Synchronization
 
-/// The lifetime of a subscription: until it is ended, or until the object that it is tied to is released.
+/// The lifetime of a subscription: until it is ended.
 class Subscription: @unchecked Sendable {
-    // Sendable because all mutable state is atomic or locked; unchecked because the class is not final.
-    private enum Phase: UInt8, AtomicRepresentable {
-        case open, tied, ended
-    }
+    // Sendable because the only mutable state is atomic; unchecked because the class is not final.
+    private let ended = Atomic(false)
 
-    private let phase = Atomic(Phase.open)
-    // The token is retained while the owner exists; it retains this object in turn, which ending releases.
-    private let tie = Lock<(owner: WeakReference<AnyObject>, token: ObservationToken)?>(nil)
+    /// Whether deliveries have ended.
+    final var isEnded: Bool { ended.load(ordering: .acquiring) }
 
-    /// Whether deliveries have ended. A released owner ends the subscription.
-    final var isEnded: Bool {
-        switch phase.load(ordering: .acquiring) {
-        case .open: return false
-        case .ended: return true
-        case .tied:
-            let owner = tie.withLock { $0?.owner }
-            guard let owner, owner.object == nil else { return false }
-            end()
-            return true
-        }
-    }
-
-    /// Ends it once, and cancels the tied token. Must not be called under a lock: both may run user code.
+    /// Ends it.
     final func end() {
-        phase.store(.ended, ordering: .sequentiallyConsistent)
-        tie.take { $0.take() }?.token.cancel()
-    }
-
-    /// Retains a token until an object is released.
-    final func tie(_ token: ObservationToken, to owner: AnyObject) {
-        tie.take { tie in
-            defer { tie = (WeakReference(owner), token) }
-            return tie
-        }
-        let before = phase.compareExchange(expected: .open, desired: .tied, ordering: .sequentiallyConsistent).original
-        if before == .ended { end() }
+        ended.store(true, ordering: .sequentiallyConsistent)
     }
 }
 
@@ -46,12 +19,8 @@ class Subscription: @unchecked Sendable {
 final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     // Sendable because the superclass protects all mutable state.
 
-    /// Identifies this subscription in the process; never 0.
+    /// Identifies this subscription and its token in the process; never 0.
     let id: UInt64
-    /// Identifies the token with which a writer mutes this subscription; the subscriptions of one listener of several keys share it.
-    let tokenID: UInt64
-    /// Whether ``ObservationToken/everyListener`` mutes this subscription.
-    let isListener: Bool
     private let onReceive: @Sendable (Element) -> Void
     // Posts a delivery to a listener that has its own queue.
     private let post: ((@escaping DeliveryQueue.Delivery) -> Void)?
@@ -61,8 +30,6 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
 
     init(_ observer: Observer<Element>) {
         id = UniqueNumber.next()
-        tokenID = observer.tokenID ?? id
-        isListener = observer.isListener
         onReceive = observer.onReceive
         post = observer.isOnMainActor ? MainActorQueue().post : observer.queue.map { Self.poster(on: $0) }
         onFinish = observer.onFinish
@@ -90,7 +57,6 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
 /// The subscribers of a publisher in the order of subscription.
 struct SubscriberList<Element: Sendable>: Sendable {
     private(set) var subscribers: [Subscriber<Element>] = []
-    private var sweepThreshold = 64
 
     /// Appends a subscriber that was created after all those in the list.
     mutating func append(_ subscriber: Subscriber<Element>) {
@@ -111,13 +77,6 @@ struct SubscriberList<Element: Sendable>: Sendable {
         }
     }
 
-    /// All subscribers, each time that the list has doubled in size, to find those that have ended; nil otherwise.
-    mutating func sweepCandidates() -> [Subscriber<Element>]? {
-        guard subscribers.count >= sweepThreshold else { return nil }
-        sweepThreshold = subscribers.count * 2
-        return subscribers
-    }
-
     /// Removes all subscribers.
     mutating func removeAll() -> [Subscriber<Element>] {
         defer { subscribers = [] }
@@ -135,10 +94,6 @@ struct Observer<Element: Sendable>: Sendable {
     var isStream = false
     /// The slot for the newest element, as boxed by the publisher, instead of calls.
     var slot: LatestSlot?
-    /// The identifier of the token to which the subscription belongs; nil for a token of its own.
-    var tokenID: UInt64?
-    /// Whether it is a listener of the application, which ``ObservationToken/everyListener`` mutes.
-    var isListener = false
     var onReceive: @Sendable (Element) -> Void = { _ in }
     /// Called once after the last delivery, with the subscription's lifetime.
     let onFinish: @Sendable (Subscription) -> Void
@@ -148,18 +103,9 @@ struct Observer<Element: Sendable>: Sendable {
 }
 
 extension Observer {
-    /// The same observer as a listener of the application.
-    var asListener: Observer {
-        var listener = self
-        listener.isListener = true
-        return listener
-    }
-
     /// Calls a closure; the subscription ends after the last delivery, and releases it.
-    static func listener(
-        on queue: DispatchQueue? = nil, of tokenID: UInt64? = nil, _ onReceive: @escaping @Sendable (Element) -> Void
-    ) -> Observer {
-        Observer(queue: queue, tokenID: tokenID, onReceive: onReceive, onFinish: { $0.end() })
+    static func listener(on queue: DispatchQueue? = nil, _ onReceive: @escaping @Sendable (Element) -> Void) -> Observer {
+        Observer(queue: queue, onReceive: onReceive, onFinish: { $0.end() })
     }
 
     /// Calls a closure on the main actor.

@@ -1,5 +1,3 @@
-public import Dispatch
-
 extension ObservableStore {
     /// The current values of several keys, and each newer combination, as a new stream for each call.
     ///
@@ -14,28 +12,6 @@ extension ObservableStore {
         of first: StorageKey<First>, _ second: StorageKey<Second>, _ others: repeat StorageKey<each Other>
     ) -> AsyncStream<(First, Second, repeat each Other)> {
         elements(of: first, second, repeat each others)
-    }
-
-    /// Calls a closure with the values of several keys after each change of one of them, until the token is cancelled or released.
-    ///
-    /// The values are those of one revision: the closure is called once for a transaction that changes several of the keys, and changes
-    /// made while it runs are combined. The last values are always delivered. A change that is made with the listener's own token does not
-    /// call it; the next call has its values. See ``addUpdateListener(for:initial:on:_:)``.
-    ///
-    /// - Parameters:
-    ///   - first: a key.
-    ///   - second: another key.
-    ///   - others: more keys.
-    ///   - initial: whether the current values are delivered first.
-    ///   - queue: the queue of the calls; by default the thread that makes a change.
-    ///   - listener: receives the values, one call at a time.
-    public nonisolated func addUpdateListener<First, Second, each Other>(
-        for first: StorageKey<First>, _ second: StorageKey<Second>, _ others: repeat StorageKey<each Other>, initial: Bool = false,
-        on queue: DispatchQueue? = nil, _ listener: @escaping @Sendable (First, Second, repeat each Other) -> Void
-    ) -> ObservationToken {
-        addListener(for: Self.list(first, second, repeat each others), initial: initial, on: queue) { snapshot in
-            listener(snapshot[first], snapshot[second], repeat snapshot[each others])
-        }
     }
 }
 
@@ -88,36 +64,8 @@ extension ObservableStore {
         }
     }
 
-    /// Calls a closure with a snapshot after each change of some keys, one at a time.
-    nonisolated func addListener(
-        for keys: [any AnyStorageKey], initial: Bool, on queue: DispatchQueue?, _ listener: @escaping @Sendable (StoreSnapshot) -> Void
-    ) -> ObservationToken {
-        let changed = ChangePublisher<Void>()
-        let latest = LatestSnapshot(of: keys, in: cache, reports) { $0 }
-        if !initial { _ = latest.next() }
-        let id = UniqueNumber.next()
-        let tokens = keys.map { observe($0, for: id) { changed.publish(()) } }
-        let serial = queue.map { DispatchQueue(label: "ObservableStore listener", target: $0) }
-        var deliveries = Deliveries()
-        let token = changed.add(
-            .listener(on: serial, of: id) { if let snapshot = latest.next() { listener(snapshot) } }, to: &deliveries,
-            onCancel: { for token in tokens { token.cancel() } })
-        // For the initial values, or for a change before there was a subscriber.
-        if latest.isOutdated { changed.post(to: &deliveries) {} }
-        deliveries.deliver()
-        return token
-    }
-}
-
-extension ObservableStore {
     private nonisolated func observe(_ key: some AnyStorageKey, filling slot: LatestSlot) -> ObservationToken {
         observe(key.storageKey, Observer(slot: slot, onFinish: { _ in slot.end(keepingValue: true) }))
-    }
-
-    private nonisolated func observe(
-        _ key: some AnyStorageKey, for tokenID: UInt64, _ onChange: @escaping @Sendable () -> Void
-    ) -> ObservationToken {
-        observe(key.storageKey, .listener(of: tokenID) { _ in onChange() }.asListener)
     }
 }
 
@@ -138,12 +86,6 @@ private final class LatestSnapshot: Sendable {
         self.cache = cache
         self.reports = reports
         self.valid = valid
-    }
-
-    /// Whether an entry of the keys was changed since the last call of ``next()``, or there was none.
-    var isOutdated: Bool {
-        let changes = cache.snapshot(countingChangesOf: names).changes
-        return last.withLock { $0?.changes != changes }
     }
 
     /// The present snapshot; nil if no entry of the keys was changed since the last call.

@@ -1,6 +1,4 @@
-import Dispatch
 import ObservableStorage
-import Observation
 import PropertyListCoding
 import TestSupport
 import Testing
@@ -27,16 +25,16 @@ struct ErasedObservationTests {
     func values() async throws {
         settings.count = 1
         let value = AnyStoredValue(settings.stored(\.count))
-        var values = value.values.makeAsyncIterator()
-        #expect(await values.next() == .some(1))
+        var values = store.values(ofAll: [value]).makeAsyncIterator()
+        #expect(await values.next() == [1])
         settings.count = 2
-        #expect(await values.next() == .some(2))
+        #expect(await values.next() == [2])
         let other = try ObservableStore(backend: backend)
         try await store.flush()
         try await other.update { $0[StorageKey("count", default: 0)] = 3 }
-        #expect(await values.next() == .some(3))
+        #expect(await values.next() == [3])
         value.remove()
-        #expect(await values.next() == .some(0))
+        #expect(await values.next() == [0])
     }
 
     @Test("Every change of each key of a list is told, with its values as a property list")
@@ -80,61 +78,11 @@ struct ErasedObservationTests {
         }
     }
 
-    @Test("Listeners of one value and of a list are called, until their tokens are cancelled")
-    func listeners() {
-        let (one, list) = (Recorder<Change<PropertyListValue?>>(), Recorder<[PropertyListValue?]>())
-        let value = AnyStoredValue(settings.stored(\.count))
-        let tokens = [
-            value.addUpdateListener(initial: true) { one.record($0) },
-            store.addUpdateListener(forAll: settings.storedValues, initial: true) { list.record($0) },
-        ]
-        settings.count = 1
-        for token in tokens { token.cancel() }
-        settings.count = 2
-        #expect(one.elements.map(\.newValue) == [0, 1])
-        #expect(list.elements == [[0, "", nil, nil], [1, "", nil, nil]])
-    }
-
     @Test("Streams end with the store")
     func end() async throws {
         let (changes, values) = (store.changes(of: settings.storedValues), store.values(ofAll: settings.storedValues))
         try await store.close()
         for await _ in changes {}
         for await _ in values {}
-    }
-
-    @Test("everyListener mutes the listeners of an edit, but no stream, view or combined listener's next values")
-    func muting() async throws {
-        let (one, pairs) = (Recorder<Int>(), Recorder<Int>())
-        let tokens = [
-            settings.addUpdateListener(for: \.count) { one.record($0.newValue) },
-            store.addUpdateListener(for: AppKeys().count, AppKeys().text) { count, _ in pairs.record(count) },
-        ]
-        defer { withExtendedLifetime(tokens) {} }
-        let view = ObservableValues(settings)
-        let isTold = Recorder<Bool>()
-        await MainActor.run {
-            withObservationTracking {
-                _ = view.count
-            } onChange: {
-                isTold.record(true)
-            }
-        }
-        var changes = settings.changes(of: \.count).makeAsyncIterator()
-        settings.edit(muting: .everyListener) { $0.count = 1 }
-        try store.set(2, for: AppKeys().count, muting: .everyListener)
-        settings.stored(\.count).remove(muting: .everyListener)
-        #expect(one.elements == [])
-        #expect(pairs.elements == [])
-        settings.count = 3
-        #expect(one.elements == [3])
-        #expect(pairs.elements == [3])
-        var seen: [Int] = []
-        for _ in 0..<4 { seen.append(try #require(await changes.next()).newValue) }
-        #expect(seen == [1, 2, 0, 3])
-        #expect(try await isTold.elements(count: 1) == [true])
-        ObservationToken.everyListener.cancel()
-        settings.edit(muting: .everyListener) { $0.count = 4 }
-        #expect(one.elements == [3])
     }
 }

@@ -26,23 +26,4 @@ struct ObservationTokenTests {
         tokens = []
         #expect(calls.elements.sorted() == [1, 2, 3])
     }
-
-    @Test("A token without a listener lasts as long as it is retained, whatever it is tied to")
-    func tiedToken() {
-        final class Owner {
-            var token: ObservationToken?
-        }
-        let calls = Recorder<String>()
-        var owner: Owner? = Owner()
-        weak let gone = owner
-        ObservationToken { calls.record("dropped") }.tie(to: owner!)
-        #expect(calls.elements == ["dropped"])
-        let kept = ObservationToken { calls.record("kept") }.tie(to: owner!)
-        owner?.token = ObservationToken { calls.record("property") }.tie(to: owner!)
-        owner = nil
-        #expect(gone == nil)
-        #expect(calls.elements == ["dropped", "property"])
-        kept.cancel()
-        #expect(calls.elements == ["dropped", "property", "kept"])
-    }
 }

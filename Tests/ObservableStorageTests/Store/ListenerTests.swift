@@ -151,33 +151,6 @@ struct ListenerTests {
         withExtendedLifetime(otherToken) {}
     }
 
-    @Test(
-        "A listener of several keys does not receive what is set with its own token, all others do", arguments: Fixture.allCases,
-        [false, true])
-    func mutingSeveralKeys(fixture: Fixture, hasQueue: Bool) throws {
-        let store = try fixture.make().open()
-        let (own, other) = (Recorder<String>(), Recorder<String>())
-        let queue = hasQueue ? DispatchQueue(label: "own") : nil
-        queue?.suspend()
-        let token = store.addUpdateListener(for: Keys.count, Keys.text, on: queue) { own.record("\($0) \($1)") }
-        let otherToken = store.addUpdateListener(for: Keys.count, Keys.text) { other.record("\($0) \($1)") }
-        try store.set(1, for: Keys.count, muting: token)
-        store.edit(muting: token) {
-            $0[Keys.count] = 2
-            $0[Keys.text] = "a"
-        }
-        queue?.resume()
-        queue?.sync {}
-        #expect(own.elements == [])
-        store[Keys.text] = "b"
-        queue?.sync {}
-        store.remove(Keys.count, muting: token)
-        queue?.sync {}
-        #expect(own.elements == ["2 b"])
-        #expect(other.elements == ["1 ", "2 a", "2 b", "0 b"])
-        withExtendedLifetime(otherToken) {}
-    }
-
     @Test("Listeners are notified when the stored value becomes undecodable, and when it can be decoded again", arguments: Fixture.allCases)
     func undecodable(fixture: Fixture) throws {
         let store = try fixture.make(["count": .integer(5)]).open()

@@ -208,49 +208,6 @@ struct SnapshotTests {
         #expect(bad.port == 1)
     }
 
-    @Test("A listener of several keys is called once for each transaction, with the values of one revision")
-    func listener() throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
-        let settings = KeyedStore<ServerKeys>(store)
-        let seen = Recorder<String>()
-        let token = store.addUpdateListener(
-            for: settings.stored(\.host).key, settings.stored(\.port).key, initial: true
-        ) { host, port in
-            seen.record("\(host):\(port)")
-            // Its own change is delivered afterwards.
-            if port == 2 { settings.port = 3 }
-        }
-        settings.edit {
-            $0.host = "a"
-            $0.port = 2
-        }
-        settings.debug.level = 1
-        settings.host = "b"
-        token.cancel()
-        settings.host = "c"
-        #expect(seen.elements == ["localhost:80", "a:2", "a:3", "b:3"])
-    }
-
-    @Test("Listeners of several keys on a queue receive the last values")
-    func listenerOnQueue() async throws {
-        let store = try ObservableStore(backend: InMemoryBackend())
-        let settings = KeyedStore<ServerKeys>(store)
-        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
-        let queue = DispatchQueue(label: "listener", attributes: .concurrent)
-        let token = store.addUpdateListener(for: settings.stored(\.host).key, settings.stored(\.port).key, on: queue) { _, port in
-            dispatchPrecondition(condition: .onQueue(queue))
-            continuation.yield(port)
-        }
-        for port in 1...1_000 { settings.port = port }
-        var last = 0
-        for await port in stream {
-            #expect(port > last)
-            last = port
-            if port == 1_000 { break }
-        }
-        token.cancel()
-    }
-
     @Test("Edits of several keys are one revision, seen at once by all observers, and stored together", arguments: Fixture.allCases)
     func edit(fixture: Fixture) async throws {
         let storage = try fixture.make(["host": "a", "port": 1, "other": 1])
