@@ -36,12 +36,12 @@ struct Exit {
         exit(0)
     }
 
-    /// Exits with all stores suspended, an open one and one that is opened later, and sets a value before or in a handler of `atexit`.
+    /// Exits with two suspended stores, and sets a value before or in a handler of `atexit`.
     private func exitSuspended(late: Bool) async throws {
         if late { atexit { Exit.late.withLock { $0 }?[Exit.count] = 5 } }
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
-        await ObservableStore.suspendAll()
         let other = try ObservableStore(at: URL(fileURLWithPath: path))
+        for store in [store, other] { await store.suspend() }
         print(store.isSuspended, other.isSuspended)
         if late { Self.late.withLock { $0 = other } } else { store[Self.count] = 5 }
         exit(0)

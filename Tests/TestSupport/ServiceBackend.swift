@@ -42,13 +42,14 @@ public final class ServiceBackend: CommittingBackend {
     ///   - compares: whether an edit is stored over newer entries, unless one that it has read has changed.
     ///   - rememberedCommits: how many commits it remembers.
     public convenience init(
-        _ entries: [String: PropertyListValue] = [:], limits: StorageLimits = .none, compares: Bool = false, rememberedCommits: Int = 100
+        _ entries: [String: PropertyListValue] = [:], limits: StorageLimits = StorageLimits(), compares: Bool = false,
+        rememberedCommits: Int = 100
     ) {
         self.init(over: InMemoryBackend(entries, rememberedCommits: rememberedCommits), limits: limits, compares: compares)
     }
 
     /// One of several connections to the same storage.
-    public init(over memory: InMemoryBackend, limits: StorageLimits = .none, compares: Bool = false) {
+    public init(over memory: InMemoryBackend, limits: StorageLimits = StorageLimits(), compares: Bool = false) {
         (self.memory, self.limits, self.compares) = (memory, limits, compares)
     }
 

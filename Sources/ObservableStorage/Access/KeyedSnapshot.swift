@@ -12,7 +12,7 @@ public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
 
     /// The error of stored values that are not valid together, instead of which the snapshot has the last valid ones, or the defaults; nil
     /// if they are valid. See ``KeyGroup/validate(_:)``.
-    public var groupFailure: StorageError? { snapshot.groupFailure }
+    package var groupFailure: StorageError? { snapshot.groupFailure }
 
     /// The value of a key; see ``StoreSnapshot/subscript(_:)``.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {

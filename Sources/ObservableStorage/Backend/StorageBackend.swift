@@ -75,7 +75,7 @@ public protocol BlockingStorageBackend: StorageBackend {
 
 extension StorageBackend {
     /// None.
-    public var limits: StorageLimits { .none }
+    public var limits: StorageLimits { StorageLimits() }
 
     /// Returns the value unchanged.
     public func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue { value }

@@ -134,7 +134,7 @@ public struct StorageEntries: Sendable {
     /// The entries as they were stored, none of them marked as edited.
     ///
     /// - Parameter revision: the revision in which they are stored; nil if the storage has none.
-    public func stored(at revision: StorageRevision?) -> StorageEntries {
+    package func stored(at revision: StorageRevision?) -> StorageEntries {
         var entries = unedited
         entries.revision = revision
         return entries

@@ -12,10 +12,7 @@ public struct StorageLimits: Sendable, Hashable {
     /// The bytes of all values of an edit together, with the names of their entries; nil if they are not limited.
     public var commitSize: Int?
 
-    /// No limits.
-    public static let none = StorageLimits()
-
-    /// Creates limits.
+    /// Creates limits; without arguments, there are none.
     public init(operations: Int? = nil, valueSize: Int? = nil, commitSize: Int? = nil) {
         (self.operations, self.valueSize, self.commitSize) = (operations, valueSize, commitSize)
     }

@@ -16,10 +16,10 @@ public struct Change<Value: Sendable>: Sendable {
     /// The revision of the storage that has the new value; nil for an edit that is not written yet, and if the storage has no revisions.
     public let storageRevision: StorageRevision?
     /// Whether the values are a secret, so that they are not printed; see ``StorageKey/secret()``.
-    public let isSecret: Bool
+    package let isSecret: Bool
 
     /// Creates a change.
-    public init(
+    package init(
         key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64,
         storageRevision: StorageRevision? = nil, isSecret: Bool = false
     ) {

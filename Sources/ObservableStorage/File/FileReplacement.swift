@@ -162,7 +162,7 @@ extension FileReplacement {
                 progress = .isMounted
                 step = """
                     the file is mounted itself, as single files are in containers, and cannot be replaced: mount its folder instead, or open it with \
-                    inPlace: .whenNecessary
+                    inPlaceWriting: .whenNecessary()
                     """
                 throw error
             } catch {

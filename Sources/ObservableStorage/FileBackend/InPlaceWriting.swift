@@ -7,31 +7,23 @@ public import FoundationSubset
 ///
 /// All writers of the file need the same folder for copies: otherwise a remaining copy is not found by the others, and would undo their
 /// later writes. That folder has to exist as long as the file does, which the one beside it in a container may not.
-public struct InPlaceWriting: Sendable, Hashable {
-    private let isAllowed: Bool
-    /// The folder for copies; nil for that of the file.
-    private let folder: String?
-
+public enum InPlaceWriting: Sendable, Hashable {
     /// Writing throws an error with the reason.
-    public static let never = InPlaceWriting(isAllowed: false, folder: nil)
-
-    /// It is written in place, with a copy beside it.
-    public static let whenNecessary = InPlaceWriting(isAllowed: true, folder: nil)
-
-    /// It is written in place, with a copy in a folder, which the first write creates.
-    public static func whenNecessary(copyIn folder: URL) -> InPlaceWriting {
-        InPlaceWriting(isAllowed: true, folder: folder.path)
-    }
+    case never
+    /// It is written in place, with a copy in a folder, which the first write creates; beside it if that is nil.
+    case whenNecessary(copyIn: URL? = nil)
 
     /// Whether copies are in a given folder.
-    var hasFolder: Bool { folder != nil }
+    var hasFolder: Bool {
+        if case .whenNecessary(_?) = self { true } else { false }
+    }
 
     /// The path of the copy of a file; nil if it is never written in place.
     func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {
-        guard isAllowed else { return nil }
+        guard case .whenNecessary(let folder) = self else { return nil }
         guard let folder else { return target.copy }
         do throws(StorageError) {
-            let found = try ResolvedPath(AbsolutePath(folder, calls: calls), calls: calls)
+            let found = try ResolvedPath(AbsolutePath(folder.path, calls: calls), calls: calls)
             guard let copies = try open(found, calls) else { return ResolvedPath(target.nameOfCopy, in: found.path) }
             return ResolvedPath(target.nameOfCopy, in: copies)
         } catch {

@@ -7,7 +7,7 @@ struct EntryCacheState: Sendable {
     /// The revision of the storage whose changes are in the entries; nil if it has none.
     var storageRevision: StorageRevision?
     /// How much the storage accepts in one edit.
-    var limits = StorageLimits.none
+    var limits = StorageLimits()
     var layers = ValueLayers()
     /// The scopes in which values are not set any more.
     private(set) var discardedScopes = DiscardedScopes()

@@ -228,12 +228,12 @@ extension ObservableStore: KeyValueAccess {
     }
 
     /// All stored values by name, at one moment.
-    public nonisolated var entries: [String: PropertyListValue] {
+    package nonisolated var entries: [String: PropertyListValue] {
         cache.update { $0.entries.values }
     }
 
     /// The number of changes in memory since the store was opened; a transaction counts as one.
-    public nonisolated var revision: UInt64 {
+    package nonisolated var revision: UInt64 {
         cache.update { $0.revision }
     }
 

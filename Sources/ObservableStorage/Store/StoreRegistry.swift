@@ -14,8 +14,6 @@ final class StoreRegistry: Sendable {
 
     private struct State {
         var members: [ObjectIdentifier: Member] = [:]
-        /// Whether the stores are suspended, including those that are opened later.
-        var isSuspended = false
         /// Whether the process is in the background, where stores in containers of app groups lock their files only during an activity.
         var isInBackground = false
         /// The deadline of all writes at the end of the process; nil before it has begun.
@@ -46,13 +44,12 @@ final class StoreRegistry: Sendable {
         getpid() != process
     }
 
-    /// Adds a store that was opened, and suspends it if the others are.
+    /// Adds a store that was opened.
     func add(_ store: Synchronizer) {
         let member = (store.lastWrite, WeakReference(store))
         state.withLock { state in
             state.members[ObjectIdentifier(store)] = member
-            // Under the lock, so that it is resumed with the others.
-            if state.isSuspended { store.beginSuspension() }
+            // Under the lock, so that it does not miss the end of the background.
             if state.isInBackground { store.setInBackground(true) }
         }
     }
@@ -65,18 +62,6 @@ final class StoreRegistry: Sendable {
     var stores: [Synchronizer] {
         // Moved out of the lock: releasing the last reference to a store runs its deinit.
         state.take { $0.members.values.compactMap(\.store.object) }
-    }
-
-    /// Records that the stores are suspended, and returns those that are open.
-    func suspend() -> [Synchronizer] {
-        state.withLock { $0.isSuspended = true }
-        return stores
-    }
-
-    /// Records that the stores are resumed, and returns those that are open.
-    func resume() -> [Synchronizer] {
-        state.withLock { $0.isSuspended = false }
-        return stores
     }
 
     /// Records whether the process is in the background, and returns the open stores, to be released outside of a lock.

@@ -57,7 +57,7 @@ public struct StoreSnapshot: Sendable {
         return replacement
     }
 
-    /// The store's revision at that time; see ``ObservableStore/revision``.
+    /// The number of changes in memory between the opening of the store and that time; a transaction counts as one.
     public var revision: UInt64 { stored.revision }
 
     /// All stored values by name.

@@ -27,19 +27,6 @@ extension ObservableStore {
     package nonisolated var isSuspended: Bool {
         synchronizer.isSuspended
     }
-
-    /// Suspends all stores of the process, also those that are opened before ``resumeAll()``; see ``suspend()``.
-    public static func suspendAll() async {
-        let stores = StoreRegistry.all.suspend()
-        // Each one is asked first: they finish at the same time.
-        for store in stores { store.beginSuspension() }
-        for store in stores { await store.finishWriting() }
-    }
-
-    /// Resumes all stores of the process.
-    public static func resumeAll() {
-        for store in StoreRegistry.all.resume() { store.resume() }
-    }
 }
 
 extension Synchronizer {

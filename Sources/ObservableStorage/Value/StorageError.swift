@@ -96,7 +96,7 @@ public struct UnderlyingError: Error, Sendable, Hashable, CustomStringConvertibl
     public var description: String { "\(error)" }
 
     /// Wraps an error.
-    public init(_ error: any Error) {
+    package init(_ error: any Error) {
         self.error = error
     }
 

@@ -18,7 +18,7 @@ struct ConfigurationTests {
     func readOnly() throws {
         var configuration = PropertyListFile.Configuration()
         (configuration.journal, configuration.onCorruption) = (.full(), .quarantine)
-        (configuration.inPlaceWriting, configuration.access) = (.whenNecessary, .readOnly)
+        (configuration.inPlaceWriting, configuration.access) = (.whenNecessary(), .readOnly)
         configuration.onDeletion = .keepLastValues
         let file = PropertyListFile(at: try TemporaryFolder().file("settings.plist"), configuration: configuration)
         (configuration.journal, configuration.onCorruption, configuration.inPlaceWriting) = (.off, .refuse, .never)
@@ -29,7 +29,7 @@ struct ConfigurationTests {
     @Test("A file that may be written in place makes no journal, and keeps the log of edits")
     func inPlace() throws {
         var configuration = PropertyListFile.Configuration()
-        (configuration.journal, configuration.inPlaceWriting) = (.full(), .whenNecessary)
+        (configuration.journal, configuration.inPlaceWriting) = (.full(), .whenNecessary())
         let file = PropertyListFile(at: try TemporaryFolder().file("settings.plist"), configuration: configuration)
         #expect(file.journal.options == nil && file.configuration.journal.hasLog)
     }

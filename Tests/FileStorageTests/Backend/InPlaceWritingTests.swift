@@ -41,7 +41,7 @@ struct InPlaceWritingTests {
     func refused() throws {
         let before = try Data(contentsOf: file)
         let error = #expect(throws: StorageError.self) { try list(.never).edit { $0["count"] = 2 } }
-        #expect(error?.description.contains("inPlace: .whenNecessary") == true, "\(String(describing: error))")
+        #expect(error?.description.contains("inPlaceWriting: .whenNecessary()") == true, "\(String(describing: error))")
         #expect(try Data(contentsOf: file) == before)
         #expect(try folder.names() == [".list.lock", "list"])
     }
@@ -49,7 +49,7 @@ struct InPlaceWritingTests {
     @Test("The file keeps its inode, has exactly the new content, and no other file is left")
     func written() throws {
         let inode = try folder.status("list").identity.inode
-        let list = list(.whenNecessary)
+        let list = list(.whenNecessary())
         #expect(try list.edit { $0["big"] = nil }.values == ["count": 1])
         #expect(try list.edit { $0["count"] = 2 }.values == ["count": 2])
         #expect(try stored() == ["count": 2])
@@ -60,7 +60,7 @@ struct InPlaceWritingTests {
     @Test("A file that can be replaced is replaced")
     func replaced() throws {
         let inode = try folder.status("list").identity.inode
-        _ = try PropertyListFile(at: file, configuration: .with { $0.inPlaceWriting = .whenNecessary }).edit { $0["count"] = 2 }
+        _ = try PropertyListFile(at: file, configuration: .with { $0.inPlaceWriting = .whenNecessary() }).edit { $0["count"] = 2 }
         #expect(try folder.status("list").identity.inode != inode)
     }
 
@@ -69,7 +69,7 @@ struct InPlaceWritingTests {
     func death(isElsewhere: Bool) throws {
         var outcomes: Set<PropertyListValue> = []
         let copies = isElsewhere ? folder.path("copies") : folder.url.path
-        let inPlace: InPlaceWriting = isElsewhere ? .whenNecessary(copyIn: folder.file("copies")) : .whenNecessary
+        let inPlace: InPlaceWriting = isElsewhere ? .whenNecessary(copyIn: folder.file("copies")) : .whenNecessary()
         /// Returns the names of the calls.
         func attempt(failing: Int) throws -> [String] {
             try PropertyListValue.dictionary(["count": 1, "big": big]).encoded(as: .binary).write(to: file)
@@ -104,7 +104,7 @@ struct InPlaceWritingTests {
     func plantedCopy() throws {
         try folder.make(".list.copy", "planted", permissions: 0o666)
         for _ in 0..<2 {
-            let error = #expect(throws: StorageError.self) { try list(.whenNecessary).load() }
+            let error = #expect(throws: StorageError.self) { try list(.whenNecessary()).load() }
             #expect(error?.description.contains("does not have its owner and permissions") == true)
             try Disk.remove(folder.path(".list.copy"))
             try folder.make("victim", "precious")

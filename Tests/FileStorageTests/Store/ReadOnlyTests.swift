@@ -84,7 +84,7 @@ struct ReadOnlyTests {
             at: file,
             configuration: .with {
                 ($0.onCorruption, $0.lockTimeout) = (.quarantine, .zero)
-                ($0.inPlaceWriting, $0.access) = (.whenNecessary, .readOnly)
+                ($0.inPlaceWriting, $0.access) = (.whenNecessary(), .readOnly)
             }, calls: recorder.calls)
         if state == "whole" {
             #expect(try backend.load().values == ["count": 1])

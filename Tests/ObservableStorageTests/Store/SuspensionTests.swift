@@ -227,7 +227,7 @@ struct SuspensionTests {
         let interruption = Interruption()
         interruption.request(.suspension)
         let backend = PropertyListFile(
-            at: file, configuration: .with { ($0.onCorruption, $0.inPlaceWriting) = (.quarantine, .whenNecessary) })
+            at: file, configuration: .with { ($0.onCorruption, $0.inPlaceWriting) = (.quarantine, .whenNecessary()) })
         await #expect(throws: StorageError.suspended(file: file.path)) { try await interruption.cover { try backend.load() } }
         #expect(try folder.names() == names)
         interruption.withdraw(.suspension)
@@ -268,25 +268,5 @@ struct SuspensionTests {
         #expect(interruption.isRequested)
         interruption.withdraw(.background)
         #expect(!interruption.isRequested)
-    }
-}
-
-@Suite("Suspending all stores", .timeLimit(.minutes(10)))
-struct SuspensionOfAllTests {
-    @Test("All stores are suspended, also those that are opened later, until they are resumed")
-    func all() throws {
-        let stores = try (0..<2).map { _ in try ObservableStore(backend: InMemoryBackend()) }
-        let registry = StoreRegistry()
-        registry.add(stores[0].synchronizer)
-        #expect(registry.suspend().map(ObjectIdentifier.init) == [ObjectIdentifier(stores[0].synchronizer)])
-        #expect(!stores[1].isSuspended)
-        registry.add(stores[1].synchronizer)
-        #expect(stores[1].isSuspended)
-        #expect(registry.resume().count == 2)
-        stores[1].resume()
-        registry.add(stores[1].synchronizer)
-        #expect(!stores[1].isSuspended)
-        registry.remove(ObjectIdentifier(stores[1].synchronizer))
-        #expect(registry.suspend().count == 1)
     }
 }

@@ -60,13 +60,13 @@ struct ComingFromAppStorageTests {
     func storedValues() async throws {
         try fill()
         let store = try open()
-        let before = store.entries
+        let before = store.snapshot.entries
         let (player, other) = (KeyedStore<PlayerKeys>(store), KeyedStore<OtherKeys>(store))
         #expect((player.volume, player.theme, player.title, player.home) == (0.5, .dark, "So What", home))
         #expect((other.isMuted, other.quality, other.image, other.missing) == (true, .high, Data([0, 255]), nil))
         #expect(other.tags == ["jazz"])
         #expect(other.library?.path == URL.homeDirectory.appending(path: "Music").path)
-        #expect(store.entries == before)
+        #expect(store.snapshot.entries == before)
 
         let url = try #require(URL(string: "https://example.org/other"))
         player.theme = .light

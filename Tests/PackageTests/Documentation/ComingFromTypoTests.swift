@@ -219,7 +219,7 @@ struct ComingFromTypoTests {
     func launches() throws {
         let settings = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend()))
         settings.launchCount += 1
-        #expect(settings.store.entries == ["launchCount": 1])
+        #expect(settings.store.snapshot.entries == ["launchCount": 1])
     }
     // end
 }

@@ -26,7 +26,7 @@ struct FirstPageTests {
         let settings = KeyedStore<AppKeys>(.standard)
         settings.launchCount += 1
         // end
-        #expect(settings.store.entries["launchCount"] == 1)
+        #expect(settings.store.snapshot.entries["launchCount"] == 1)
     }
 
     @Test("A list is changed and written in its format", arguments: PropertyListFormat.allCases)
@@ -49,6 +49,6 @@ struct FirstPageTests {
         // snippet: UserDefaultsStorage
         let store = try ObservableStore(backend: UserDefaultsBackend())
         // end
-        #expect(try store.entries == UserDefaultsBackend().load().values)
+        #expect(try store.snapshot.entries == UserDefaultsBackend().load().values)
     }
 }

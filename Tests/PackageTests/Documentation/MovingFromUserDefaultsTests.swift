@@ -59,10 +59,10 @@ struct MovingFromUserDefaultsTests {
         let backend = InMemoryBackend(["skip": "15", "home": "/srv/music", "AudioVolume": 0.5])
         let player = KeyedStore<PlayerKeys>(try ObservableStore(backend: backend))
         #expect((player.skip, player.home?.path, player.volume) == (15, "/srv/music", 50))
-        #expect(player.store.entries["AudioVolume"] == 0.5)
+        #expect(player.store.snapshot.entries["AudioVolume"] == 0.5)
         player.volume = 60
-        #expect(player.store.entries["volume"] == 60)
-        #expect(player.store.entries["AudioVolume"] == nil)
+        #expect(player.store.snapshot.entries["volume"] == 60)
+        #expect(player.store.snapshot.entries["AudioVolume"] == nil)
     }
 
     @Test("User defaults can be the storage")
@@ -70,6 +70,6 @@ struct MovingFromUserDefaultsTests {
         // snippet: MovingFromUserDefaults
         let defaults = try ObservableStore(backend: UserDefaultsBackend())
         // end
-        #expect(try defaults.entries == UserDefaultsBackend().load().values)
+        #expect(try defaults.snapshot.entries == UserDefaultsBackend().load().values)
     }
 }

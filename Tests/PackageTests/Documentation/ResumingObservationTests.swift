@@ -17,7 +17,7 @@ struct ResumingObservationTests {
     func changes(of store: ObservableStore, for copy: inout Copy) async throws -> AsyncStream<Change<PropertyListValue?>>? {
         if let revision = copy.revision, let changes = try await store.changes(since: revision) { return changes }
         copy.revision = store.storageRevision
-        copy.values = store.entries
+        copy.values = store.snapshot.entries
         guard let revision = copy.revision else { return nil }
         return try await store.changes(since: revision)
     }

@@ -64,7 +64,7 @@ struct SettingsBundleTests {
         #expect((settings.isSoundOn, settings.volume, settings.port, settings.quality) == (true, 0.8, 443, 1))
         try store.registerDefaults(of: root)
         #expect((settings.isSoundOn, settings.volume, settings.port, settings.quality) == (true, 0.25, 443, 2))
-        #expect(store.entries.count == 2)
+        #expect(store.snapshot.entries.count == 2)
         store.remove(settings.stored(\.isSoundOn).key)
         #expect(!settings.isSoundOn)
         try await store.close()

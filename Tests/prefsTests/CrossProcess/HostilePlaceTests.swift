@@ -74,7 +74,7 @@ struct HostilePlaceTests {
         let lines = ["open", "update more 1", "open-in-place", "update other 5", "flush", "stored", "files"]
         let answers = try await PeerSession(path, after: mount, by: ["unshare", "-m"]).answers(to: lines)
         #expect(answers.count == 7)
-        #expect(answers[1].contains("mounted itself") && answers[1].contains("inPlace: .whenNecessary"), "\(answers)")
+        #expect(answers[1].contains("mounted itself") && answers[1].contains("inPlaceWriting: .whenNecessary()"), "\(answers)")
         #expect(answers[2...] == ["done", "done", "done", "key other", ".real.lock .settings.plist.lock real settings.plist"])
         try await #expect(PeerSession(folder.path("real")).answers(to: ["stored"]) == ["key other"])
     }
@@ -89,7 +89,7 @@ struct HostilePlaceTests {
 
     @Test("Who may read a list reads it although its journal is accessible to its owner only", .enabled(if: hasNobody))
     func deniedJournal() async throws {
-        let store = try ObservableStore(at: folder.file("settings.plist"), journal: .full())
+        let store = try ObservableStore(at: folder.file("settings.plist"), configuration: .init(journal: .full()))
         store[StorageKey("key", default: 0)] = 1
         try await store.close()
         try #require(FileManager.default.fileExists(atPath: folder.path(".settings.plist.journal")))

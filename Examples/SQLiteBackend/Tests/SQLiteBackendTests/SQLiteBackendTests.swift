@@ -74,7 +74,7 @@ final class SQLiteBackendTests {
         try await store.update { transaction in
             for (name, value) in stored { transaction[StorageKey(name, default: PropertyListValue(0))] = value }
         }
-        #expect(try openStore().entries == stored)
+        #expect(try openStore().snapshot.entries == stored)
         store.remove(StorageKey("array", default: 0))
         store.remove(StorageKey("a\u{0}b", default: 0))
         try await store.close()
@@ -140,7 +140,7 @@ final class SQLiteBackendTests {
                 throw Failure()
             }
         }
-        #expect(try openStore().entries.isEmpty)
+        #expect(try openStore().snapshot.entries.isEmpty)
         try await store.update { $0[count] = 2 }
         #expect(try openStore()[count] == 2)
     }
