@@ -83,14 +83,14 @@ extension ConfigTool {
     static func config(_ arguments: [String], _ settings: KeyedStore<Settings>) async throws -> [String] {
         switch (arguments.first, arguments.count) {
         case ("list", 1): return settings.storedValues.map(line)
-        case ("get", 2): return [try value(of: settings.storedValue(named: arguments[1]))]
-        case ("explain", 2): return try explain(settings.storedValue(named: arguments[1]))
-        case ("set", 3): try settings.storedValue(named: arguments[1]).set(text: arguments[2])
-        case ("unset", 2): try settings.storedValue(named: arguments[1]).remove()
+        case ("get", 2): return [try value(of: settings.anyValue(named: arguments[1]))]
+        case ("explain", 2): return try explain(settings.anyValue(named: arguments[1]))
+        case ("set", 3): try settings.anyValue(named: arguments[1]).set(text: arguments[2])
+        case ("unset", 2): try settings.anyValue(named: arguments[1]).remove()
         default: throw WrongUse()
         }
         try await settings.store.flush()
-        let setting = try settings.storedValue(named: arguments[1])
+        let setting = try settings.anyValue(named: arguments[1])
         return setting.isSet && setting.source != .stored ? ["stored; \(setting.source) is in effect"] : []
     }
 

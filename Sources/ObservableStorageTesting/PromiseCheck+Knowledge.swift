@@ -38,14 +38,14 @@ extension PromiseCheck {
         try require(last.history == revision.history, "the revision \(last) is of another history than \(revision)")
         while last.isNewer(than: revision) {
             switch try await next(in: watch, "the revision \(last)", where: { $0.isChange }) {
-            case .changes(let changes) where changes.revision.isNewer(than: revision) && !changes.since.isNewer(than: revision):
+            case .differences(let changes) where changes.revision.isNewer(than: revision) && !changes.since.isNewer(than: revision):
                 for (key, value) in changes.values { known[key] = value }
                 revision = changes.revision
             case .changed:
                 let entries = try await backend.load()
                 (known, revision) = (entries.values, entries.revision ?? revision)
             case let event:
-                let gap = if case .changes(let changes) = event { changes.since.isNewer(than: revision) } else { true }
+                let gap = if case .differences(let changes) = event { changes.since.isNewer(than: revision) } else { true }
                 try require(!gap, "\(event) was reported after \(revision)")
             }
         }

@@ -170,7 +170,7 @@ extension StorageEvent {
     /// Whether a store reads the entries after it, or applies differences.
     var isChange: Bool {
         switch self {
-        case .changed, .changes: true
+        case .changed, .differences: true
         case .reachable, .failed: false
         }
     }

@@ -92,7 +92,7 @@ final class EtcdFollower: Sendable {
             for attempt in outcome.attempts where state.attempts[attempt] != nil {
                 state.attempts[attempt] = entries.map { .stored($0) }
             }
-            return (outcome.changes.map { [.changes($0)] } ?? []) + outcome.failures.map { .failed($0) }
+            return (outcome.changes.map { [.differences($0)] } ?? []) + outcome.failures.map { .failed($0) }
         case .eventsLost:
             let reason = "the cluster has not sent some changes, a bug of old versions of etcd"
             return [.failed(.historyLost(storage: name, reason: reason))]
@@ -137,7 +137,7 @@ final class EtcdFollower: Sendable {
         }
         if replacement != nil { state.lastRead = 0 }
         // The differences are based on the replica. Stores that may have other entries have to read everything.
-        let rest = isContinued ? replica.changes(after: earlier).map { .changes($0) } : StorageEvent.changed
+        let rest = isContinued ? replica.changes(after: earlier).map { .differences($0) } : StorageEvent.changed
         if let rest { events.append(rest) }
         return events + replica.failures.filter { earlier.failures[$0.key] == nil }.map { .failed($0.value) }
     }

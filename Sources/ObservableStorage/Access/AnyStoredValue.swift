@@ -6,7 +6,7 @@ public import PropertyListCoding
 /// for setting in settings.storedValues {
 ///     print(setting.name, setting.typeName, try setting.value ?? "", setting.summary ?? "")
 /// }
-/// try settings.storedValue(named: "port").set(text: "8080")
+/// try settings.anyValue(named: "port").set(text: "8080")
 /// ```
 public struct AnyStoredValue: Sendable {
     /// The name of the key in the store, also for a value of a scene.
@@ -106,7 +106,7 @@ extension KeyedStore {
     /// The value of a key by its name; see ``storedValues``.
     ///
     /// - Throws: ``StorageError/unknownName(key:group:nearest:)`` if none of the keys has the name.
-    public func storedValue(named name: String) throws(StorageError) -> AnyStoredValue {
+    public func anyValue(named name: String) throws(StorageError) -> AnyStoredValue {
         let values = storedValues
         guard let value = values.first(where: { $0.name == name }) else {
             throw .unknownName(key: name, group: String(describing: Keys.self), nearest: name.nearest(among: values.map(\.name)))

@@ -10,9 +10,9 @@
 /// A key or a nested group is a property of these types only if it has none of their own members' names. Otherwise, the compiler's message
 /// is about the member, for example about its generic parameters:
 ///
-/// - ``KeyedStore``: `addUpdateListener`, `changes`, `check`, `customMirror`, `edit`, `remainingArguments`, `reset`, `snapshot`, `snapshots`,
-///   `store`, `stored`, `storedValue`, `storedValues`, `unknownOverrides`, `update`, `values`
-/// - ``KeyedSnapshot``: `customMirror`, `groupFailure`, `isSet`, `snapshot`
+/// - ``KeyedStore``: `addUpdateListener`, `anyValue`, `changes`, `check`, `customMirror`, `edit`, `remainingArguments`, `reset`, `snapshot`,
+///   `snapshots`, `store`, `stored`, `storedValues`, `unknownOverrides`, `update`, `values`
+/// - ``KeyedSnapshot``: `customMirror`, `isSet`, `snapshot`
 /// - ``KeyedTransaction``: `transaction`
 /// - ``ObservableValues``: `bindings`, `settings`
 ///

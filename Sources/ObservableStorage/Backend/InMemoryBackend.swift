@@ -47,7 +47,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
                 state.commits.append(commit)
                 for name in changes.values.keys { state.owners[name] = nil }
                 var deliveries = Deliveries()
-                edits.post(to: &deliveries) { .changes(changes) }
+                edits.post(to: &deliveries) { .differences(changes) }
                 return (deliveries, latest)
             }
             guard let deliveries else { continue }

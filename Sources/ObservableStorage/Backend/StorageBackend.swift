@@ -92,7 +92,7 @@ public enum StorageEvent: Sendable, Hashable {
     /// The entries may have changed: they are read again.
     case changed
     /// Differences that continue earlier ones; if there is a gap between them and what the store has read, the entries are read again.
-    case changes(StorageChanges)
+    case differences(StorageChanges)
     /// Whether the storage can be reached at present, for the store's `availability`. Edits that could not be written are tried
     /// again at once when it can.
     case reachable(Bool)

@@ -166,7 +166,7 @@ final class Journal: Sendable {
             guard let state = try appended(to: target) ?? current(at: target) else { return .changed }
             defer { reported = state.storageRevision }
             guard let known = reported, let changes = state.changes(since: known) else { return .changed }
-            return changes.values.isEmpty ? nil : .changes(changes)
+            return changes.values.isEmpty ? nil : .differences(changes)
         } catch {
             // The store has the same error when it reads.
             return .changed

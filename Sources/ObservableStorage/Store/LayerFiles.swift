@@ -72,7 +72,7 @@ final class LayerFiles: Sendable {
             (mandatory + defaults).map { layer in
                 layer.backend.watch(since: nil, on: queue, from: start) { event in
                     switch event {
-                    case .changed, .changes, .reachable: Self.readAgain(layer, on: queue, reports, onChange)
+                    case .changed, .differences, .reachable: Self.readAgain(layer, on: queue, reports, onChange)
                     case .failed(let error): reports.report(error)
                     }
                 }

@@ -37,7 +37,7 @@ extension Synchronizer {
     private func follow(_ event: StorageEvent) async {
         switch event {
         case .changed: await readAgain()
-        case .changes(let changes):
+        case .differences(let changes):
             guard apply(changes) else { return await readAgain() }
             scheduleCheckpoint(isOwn: false)
         case .reachable(true):

@@ -138,7 +138,7 @@ import Testing
         mayCompact.signal()
         switch try await events.elements(count: 1)[0] {
         case .changed: #expect(isRead)
-        case .changes(let changes): #expect(!isRead && changes.values.keys.sorted() == ["b"])
+        case .differences(let changes): #expect(!isRead && changes.values.keys.sorted() == ["b"])
         default: Issue.record("\(events.elements)")
         }
         token.cancel()

@@ -173,7 +173,7 @@ struct JournalTests {
         #expect(event() == nil)
         try one.set(["a": 3, "b": 1])
         try one.set(["a": 4, "c": nil])
-        #expect(event() == .changes(StorageChanges(["a": 4, "b": 1], since: start, revision: try #require(told))))
+        #expect(event() == .differences(StorageChanges(["a": 4, "b": 1], since: start, revision: try #require(told))))
         #expect(told?.number == start.number + 2)
         try one.checkpoint()
         #expect(event() == nil)

@@ -29,10 +29,10 @@ struct AnyStoredValueTextTests {
 
     @Test("A setting is found by its name, and an unknown name is an error that has it")
     func named() throws {
-        #expect(try settings().storedValue(named: "port").typeName == "UInt16")
-        #expect(try settings().storedValue(named: ".server.host").text == "localhost")
+        #expect(try settings().anyValue(named: "port").typeName == "UInt16")
+        #expect(try settings().anyValue(named: ".server.host").text == "localhost")
         let error = #expect(throws: StorageError.unknownName(key: "prot", group: "ToolKeys", nearest: "port")) {
-            try settings().storedValue(named: "prot")
+            try settings().anyValue(named: "prot")
         }
         #expect("\(try #require(error))".hasPrefix("key \"prot\": no key of ToolKeys has this name"))
     }
@@ -41,7 +41,7 @@ struct AnyStoredValueTextTests {
         "The texts of a type are listed if they are few and valid",
         arguments: [("mode", ["never", "auto", "always"]), ("level", ["low"]), ("isLoud", ["true", "false"]), ("port", []), ("host", [])])
     func allowed(name: String, texts: [String]) throws {
-        let setting = try settings().storedValue(named: name == "host" ? ".server.host" : name)
+        let setting = try settings().anyValue(named: name == "host" ? ".server.host" : name)
         #expect(setting.allowedTexts == texts)
         for text in texts {
             try setting.set(text: text)
@@ -57,7 +57,7 @@ struct AnyStoredValueTextTests {
             ("ratio", "a number such as 1.5, in 0.0...1.0"), ("timeout", "a duration such as 100ms, 1.5s or 1m"), ("file", nil),
         ])
     func form(name: String, form: String?) throws {
-        #expect(try settings().storedValue(named: name).textForm == form)
+        #expect(try settings().anyValue(named: name).textForm == form)
     }
 
     @Test("The default and the stored value are texts as well, and the stored one also if something hides it")
@@ -68,7 +68,7 @@ struct AnyStoredValueTextTests {
             overrides: [.arguments(["--timeout", "3s", "--mode", "always"])])
         let settings = KeyedStore<ToolKeys>(store)
         func texts(_ name: String) throws -> [String?] {
-            let setting = try settings.storedValue(named: name)
+            let setting = try settings.anyValue(named: name)
             return [try setting.text, try setting.storedText, try setting.defaultText, "\(setting.source)"]
         }
         #expect(try texts("timeout") == ["3s", "2s", "1s", "--timeout"])
@@ -81,7 +81,7 @@ struct AnyStoredValueTextTests {
 
     @Test("A stored value that cannot be decoded is an error, although the setting has a value of another source")
     func undecodable() throws {
-        let setting = try settings(["mode": "pink"], overrides: [.texts(["mode": "never"])]).storedValue(named: "mode")
+        let setting = try settings(["mode": "pink"], overrides: [.texts(["mode": "never"])]).anyValue(named: "mode")
         #expect(try setting.text == "never")
         let error = StorageError.undecodable(
             key: "mode", expected: "Mode (one of never, auto, always)", found: "string \"pink\"")
@@ -93,9 +93,9 @@ struct AnyStoredValueTextTests {
     func names() throws {
         let overrides: [OverrideSource] = [.arguments(["--no-is-loud"]), .environment(prefix: "APP", [:])]
         let settings = try settings(overrides: overrides)
-        #expect(try settings.storedValue(named: "timeout").overrideNames == ["--timeout", "APP_TIMEOUT"])
-        #expect(try settings.storedValue(named: ".server.host").overrideNames == ["--server-host", "HOST"])
-        #expect(try settings.storedValue(named: "isLoud").overrideNames.contains("--is-loud"))
-        #expect(try self.settings().storedValue(named: "timeout").overrideNames == [])
+        #expect(try settings.anyValue(named: "timeout").overrideNames == ["--timeout", "APP_TIMEOUT"])
+        #expect(try settings.anyValue(named: ".server.host").overrideNames == ["--server-host", "HOST"])
+        #expect(try settings.anyValue(named: "isLoud").overrideNames.contains("--is-loud"))
+        #expect(try self.settings().anyValue(named: "timeout").overrideNames == [])
     }
 }

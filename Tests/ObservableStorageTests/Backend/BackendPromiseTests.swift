@@ -141,10 +141,10 @@ private final class FaultyBackend: BlockingStorageBackend {
         return memory.watch(since: revision, on: queue) { [fault] event in
             switch (fault, event) {
             case (.doesNotReport, _), (.reportsNoStart, .changed): return
-            case (.omitsRemovals, .changes(let changes)):
+            case (.omitsRemovals, .differences(let changes)):
                 let values = changes.values.filter { $0.value != nil }
-                report(.changes(StorageChanges(values, since: changes.since, revision: changes.revision)))
-            case (.skipsDifferences, .changes):
+                report(.differences(StorageChanges(values, since: changes.since, revision: changes.revision)))
+            case (.skipsDifferences, .differences):
                 if !isFirst.exchange(false) { report(event) }
             default: report(event)
             }

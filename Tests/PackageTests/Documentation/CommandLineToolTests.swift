@@ -21,7 +21,7 @@ struct CommandLineToolTests {
     // snippet: WritingACommandLineTool
     func configure(_ arguments: [String], _ settings: KeyedStore<ToolKeys>) async throws -> [String] {
         if arguments.count == 2 {
-            try settings.storedValue(named: arguments[0]).set(text: arguments[1])
+            try settings.anyValue(named: arguments[0]).set(text: arguments[1])
             try await settings.store.flush()
         }
         return try settings.storedValues.map { "\($0.name) = \(try $0.text ?? "")    # \($0.summary ?? "")" }
