@@ -77,8 +77,8 @@ enum Daemon {
     static func open(_ file: URL) throws -> KeyedStore<Configuration> {
         do {
             let store = try ObservableStore(
-                at: file, defaults: administratorFiles("Daemon.plist"), mandatory: administratorFiles("Daemon.mandatory.plist"),
-                configuration: .init(access: .readOnly), overrides: overrides)
+                at: file, access: .readOnly, defaults: administratorFiles("Daemon.plist"),
+                mandatory: administratorFiles("Daemon.mandatory.plist"), overrides: overrides)
             return try KeyedStore<Configuration>(store).check()
         } catch {
             try fail(78, "Daemon: \(error)")

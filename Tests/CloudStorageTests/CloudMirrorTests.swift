@@ -358,7 +358,7 @@ struct CloudMirrorTests {
         let folder = try TemporaryFolder()
         let file = folder.file("settings.plist")
         try PropertyListValue.dictionary(["count": 1]).encoded(as: .xml).write(to: file)
-        let store = try ObservableStore(at: file, configuration: .init(access: .readOnly))
+        let store = try ObservableStore(at: file, access: .readOnly)
         var failures = store.failures.makeAsyncIterator()
         let cloud = InMemoryCloud(["count": CloudEnvelope(2, at: 5).entry])
         let mirror = CloudMirror(store, keys: Keys.count, remote: cloud.makeRemote())

@@ -15,15 +15,16 @@
         /// - Parameters:
         ///   - group: the identifier of the group, such as `group.com.example.app`.
         ///   - name: the name of the file, without its extension.
-        ///   - configuration: how the file is read, written and protected; `.init(access: .readOnly)` in an extension that only reads.
+        ///   - access: whether the store writes the file; an extension that only reads uses `.readOnly`. Nil for what the configuration says.
+        ///   - configuration: how the file is read, written and protected.
         /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the process has no container for the group.
         public init(
-            appGroup group: String, name: String = "settings",
+            appGroup group: String, name: String = "settings", access: StorageAccess? = nil,
             configuration: PropertyListFile.Configuration = PropertyListFile.Configuration()
         ) throws(StorageError) {
             let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
             let file = try AppGroup(identifier: group).file(name, in: container)
-            self.init(backend: PropertyListFile(at: file, configuration: configuration), layersIfReadable: nil)
+            self.init(backend: PropertyListFile(at: file, access: access, configuration: configuration), layersIfReadable: nil)
         }
     }
 #endif

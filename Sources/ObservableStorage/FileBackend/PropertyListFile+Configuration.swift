@@ -13,9 +13,9 @@ extension PropertyListFile {
         /// Whether the file is written: ``StorageAccess/readWrite`` by default.
         ///
         /// One that is only read is neither locked, renamed if it is malformed, nor restored.
-        public var access: StorageAccess
+        public var access: StorageAccess = .readWrite
         /// What protects edits that are not in the file yet: a log of the edits of each store by default.
-        public var journal: JournalMode
+        public var journal: JournalMode = .edits
         /// How long an edit waits for other processes that lock the file without writing it: 10 seconds by default.
         public var lockTimeout: Duration = .seconds(10)
         /// The share of the time that writing edits behind may take, from 0.001 to 1: 0.05 by default.
@@ -40,9 +40,15 @@ extension PropertyListFile {
         /// The data protection of a new file: nil, by default, for that of the application. An existing file keeps its own.
         public var protection: FileProtection?
 
-        /// Creates a configuration with the defaults of all other properties.
-        public init(access: StorageAccess = .readWrite, journal: JournalMode = .edits) {
-            (self.access, self.journal) = (access, journal)
+        /// Creates a configuration with the defaults.
+        public init() {}
+
+        /// The configuration with another access and another journal, unless they are nil.
+        func with(access: StorageAccess?, journal: JournalMode? = nil) -> Configuration {
+            var configuration = self
+            if let access { configuration.access = access }
+            if let journal { configuration.journal = journal }
+            return configuration
         }
 
         /// The configuration as it applies: a file that is only read is not written for any other reason either.

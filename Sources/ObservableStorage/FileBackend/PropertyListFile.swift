@@ -25,9 +25,13 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed. Neither it nor its folder has to exist: the first write creates both, for this user
     ///     only.
+    ///   - access: whether the file is written; nil for what the configuration says.
+    ///   - journal: what protects edits that are not in the file yet; nil for what the configuration says.
     ///   - configuration: how the file is read, written and protected.
-    public convenience init(at url: URL, configuration: Configuration = Configuration()) {
-        self.init(at: url, configuration: configuration, calls: .live)
+    public convenience init(
+        at url: URL, access: StorageAccess? = nil, journal: JournalMode? = nil, configuration: Configuration = Configuration()
+    ) {
+        self.init(at: url, configuration: configuration.with(access: access, journal: journal), calls: .live)
     }
 
     /// - Parameters:
@@ -48,7 +52,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
     package convenience init(path: String, access: StorageAccess = .readWrite) {
         let absolute = Result { () throws(StorageError) in try AbsolutePath(path) }
-        self.init(absolute, named: path, configuration: Configuration(access: access), calls: .live)
+        self.init(absolute, named: path, configuration: Configuration().with(access: access), calls: .live)
     }
 
     /// Creates a backend for the file of a suite, in the folder of settings.

@@ -115,25 +115,26 @@ public actor ObservableStore {
     /// Opens the property list at a URL and watches it; a missing file is an empty store, and is created by the first write.
     ///
     /// ```swift
-    /// let store = try ObservableStore(at: url, configuration: .init(access: .readOnly))
+    /// let store = try ObservableStore(at: url, access: .readOnly, overrides: [.environment(prefix: "APP")])
     /// ```
     ///
     /// - Parameters:
     ///   - url: the file; a symbolic link is followed.
+    ///   - access: whether the store writes the file; nil for what the configuration says.
+    ///   - journal: what protects edits that are not in the file yet; nil for what the configuration says.
     ///   - defaults: files of default values, as administrators provide them, those with precedence first; missing files have none.
     ///   - mandatory: files of mandatory values, those with precedence first; see ``init(backend:defaults:mandatory:overrides:)``.
     ///   - configuration: how the file is read, written and protected.
     ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: ``StorageError`` naming the file, the offset and the reason. The file is not changed.
     public init(
-        at url: URL, defaults: [URL] = [], mandatory: [URL] = [],
+        at url: URL, access: StorageAccess? = nil, journal: JournalMode? = nil, defaults: [URL] = [], mandatory: [URL] = [],
         configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(), overrides: [OverrideSource] = []
     ) throws(StorageError) {
-        let readOnly = PropertyListFile.Configuration(access: .readOnly)
         try self.init(
-            backend: PropertyListFile(at: url, configuration: configuration),
-            defaults: defaults.map { PropertyListFile(at: $0, configuration: readOnly) },
-            mandatory: mandatory.map { PropertyListFile(at: $0, configuration: readOnly) }, overrides: overrides)
+            backend: PropertyListFile(at: url, access: access, journal: journal, configuration: configuration),
+            defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
+            mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) }, overrides: overrides)
     }
 
     /// The name of the storage in errors: the path of the file, unless the store has another backend.

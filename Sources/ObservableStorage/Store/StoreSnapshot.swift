@@ -139,8 +139,8 @@ extension ObservableStore {
         return try StoreSnapshot(
             reading: PropertyListFile(at: url, configuration: configuration),
             LayerFiles(
-                defaults: defaults.map { PropertyListFile(at: $0, configuration: .init(access: .readOnly)) },
-                mandatory: mandatory.map { PropertyListFile(at: $0, configuration: .init(access: .readOnly)) }), overrides)
+                defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
+                mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) }), overrides)
     }
 
     /// Reads the file of a suite once, for configuration with those of administrators; see
@@ -148,7 +148,7 @@ extension ObservableStore {
     public static func read(
         suiteName: String, kind: SuiteKind = .configuration, overrides: [OverrideSource] = []
     ) throws(StorageError) -> StoreSnapshot {
-        let configuration = PropertyListFile.Configuration(access: .readOnly)
+        let configuration = PropertyListFile.Configuration().with(access: .readOnly)
         let (defaults, mandatory) = PropertyListFile.administratorsFiles(ofSuite: suiteName, kind: kind)
         return try StoreSnapshot(
             reading: PropertyListFile(suiteName: suiteName, kind: kind, configuration: configuration),

@@ -39,7 +39,7 @@ struct PlayerProvider: TimelineProvider {
 
     private var entry: PlayerEntry {
         do {
-            let store = try ObservableStore(appGroup: "group.com.example.player", configuration: .init(access: .readOnly))
+            let store = try ObservableStore(appGroup: "group.com.example.player", access: .readOnly)
             return PlayerEntry(title: KeyedStore<PlayerKeys>(store).title)
         } catch {
             print("\(error)")

@@ -14,6 +14,23 @@ struct ConfigurationTests {
         #expect(PropertyListFile(suiteName: "org.example").configuration == configuration)
     }
 
+    @Test("Access and journal are those of the arguments, and otherwise those of the configuration")
+    func arguments() async throws {
+        let file = try TemporaryFolder().file("settings.plist")
+        var configuration = PropertyListFile.Configuration()
+        (configuration.access, configuration.journal, configuration.format) = (.readWrite, .full(), .xml)
+        #expect(PropertyListFile(at: file, configuration: configuration).configuration == configuration)
+        let log = PropertyListFile(at: file, journal: .off, configuration: configuration).configuration
+        #expect((log.access, log.journal, log.format) == (.readWrite, .off, .xml))
+        #expect(PropertyListFile(at: file, access: .readOnly, configuration: configuration).isReadOnly)
+        configuration.access = .readOnly
+        #expect(PropertyListFile(at: file, configuration: configuration).isReadOnly)
+        #expect(!PropertyListFile(at: file, access: .readWrite, configuration: configuration).isReadOnly)
+        let store = try ObservableStore(at: file, access: .readWrite, journal: .full(), configuration: configuration)
+        #expect(!store.isReadOnly && store.journaling != nil)
+        try await store.close()
+    }
+
     @Test("A file that is only read has no journal, is not moved aside, and is not written in place")
     func readOnly() throws {
         var configuration = PropertyListFile.Configuration()

@@ -23,7 +23,7 @@ struct DeadStoreTests {
         let fixture = try EditLogFixture(["k": 1], format: format)
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]))
         #expect(fixture.logNames.count == 1)
-        let backend = PropertyListFile(at: fixture.file, configuration: .init(journal: .edits))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 3])
         #expect(failures(backend).isEmpty)
         #expect(try fixture.stored() == ["k": 3])
@@ -33,7 +33,7 @@ struct DeadStoreTests {
     @Test("A store that is open already makes the edits of a dead one before its own next commit")
     func nextCommit() async throws {
         let fixture = try EditLogFixture(["k": 1])
-        let store = try ObservableStore(at: fixture.file, configuration: .init(journal: .edits))
+        let store = try ObservableStore(at: fixture.file, journal: .edits)
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
         let seen = try await store.update { transaction in
             defer { transaction[StorageKey("other", default: 0)] = 1 }
@@ -53,7 +53,7 @@ struct DeadStoreTests {
         let reader = EditLogFolder(list: fixture.list, calls: .live)
         let logs = try reader.deadLogs()
         #expect(logs.count == 1)
-        #expect(try PropertyListFile(at: fixture.file, configuration: .init(journal: .edits)).editReplaying().values == ["k": 2])
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).editReplaying().values == ["k": 2])
         reader.release(logs)
         #expect(try fixture.stored() == ["k": 2])
         #expect(fixture.logNames.isEmpty)
@@ -65,7 +65,7 @@ struct DeadStoreTests {
         let log = try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: 4_096)
         log.publish()
         #expect(log.add(EditLogFixture.chain("k", from: 1, [2])[0]))
-        #expect(try PropertyListFile(at: fixture.file, configuration: .init(journal: .edits)).load().values == ["k": 1])
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 1])
         #expect(fixture.logNames.count == 1)
         withExtendedLifetime(log) {}
     }
@@ -75,7 +75,7 @@ struct DeadStoreTests {
         let fixture = try EditLogFixture(["k": 1])
         // Another store has set 1 again since 3 was stored.
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]), committed: 2)
-        #expect(try PropertyListFile(at: fixture.file, configuration: .init(journal: .edits)).load().values == ["k": 1])
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 1])
         #expect(fixture.logNames.isEmpty)
     }
 
@@ -83,7 +83,7 @@ struct DeadStoreTests {
     func conflict() async throws {
         let fixture = try EditLogFixture(["k": 9])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
-        let store = try ObservableStore(at: fixture.file, configuration: .init(journal: .edits))
+        let store = try ObservableStore(at: fixture.file, journal: .edits)
         #expect(store[key] == 9)
         for await failure in store.failures {
             #expect(failure == .conflict(file: fixture.file.path, keys: ["k"]))
@@ -91,7 +91,7 @@ struct DeadStoreTests {
             break
         }
         try await store.close()
-        let backend = PropertyListFile(at: fixture.file, configuration: .init(journal: .edits))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 9])
         #expect(failures(backend).isEmpty)
     }
@@ -100,7 +100,7 @@ struct DeadStoreTests {
     func readOnly() throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
-        #expect(try PropertyListFile(at: fixture.file, configuration: .init(access: .readOnly)).load().values == ["k": 1])
+        #expect(try PropertyListFile(at: fixture.file, access: .readOnly).load().values == ["k": 1])
         #expect(fixture.logNames.count == 1)
     }
 
@@ -108,7 +108,7 @@ struct DeadStoreTests {
     func unencodable() throws {
         let fixture = try EditLogFixture(["k": 1], format: .xml)
         try fixture.leaveLog(EditLogFixture.chain("bad", from: nil, ["\u{1}"]) + EditLogFixture.chain("k", from: 1, [2]))
-        let backend = PropertyListFile(at: fixture.file, configuration: .init(journal: .edits))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 2])
         #expect(failures(backend).count == 1)
         guard case .unencodable(key: "bad", _, _) = failures(backend).first else {
@@ -125,7 +125,7 @@ struct DeadStoreTests {
         try Data("nonsense".utf8).write(to: URL(fileURLWithPath: fixture.logs + "/1-a"))
         try Data().write(to: URL(fileURLWithPath: fixture.logs + "/1-b"))
         try Data(count: 8_192).write(to: URL(fileURLWithPath: fixture.logs + "/1-c"))
-        let backend = PropertyListFile(at: fixture.file, configuration: .init(journal: .edits))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 1])
         #expect(failures(backend).map { "\($0)".contains("1-a") } == [true])
         #expect(!FileManager.default.fileExists(atPath: fixture.logs))
@@ -138,12 +138,10 @@ struct DeadStoreTests {
         let log = try fixture.logs + "/" + #require(fixture.logNames.first)
         // The group of a log tells nothing: the folder may have given it.
         for path in [log, fixture.logs, fixture.file.path] {
-            #expect(try PropertyListFile(at: fixture.file, configuration: .init(access: .readOnly)).load().values == ["k": 1])
+            #expect(try PropertyListFile(at: fixture.file, access: .readOnly).load().values == ["k": 1])
             try #require(chmod(fixture.file.path, 0o664) == 0 && chown(path, 12_345, getegid()) == 0)
             let isComplete = path == fixture.file.path
-            #expect(
-                try PropertyListFile(at: fixture.file, configuration: .init(journal: .edits)).load().values == ["k": isComplete ? 2 : 1],
-                "\(path)")
+            #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": isComplete ? 2 : 1], "\(path)")
             #expect(fixture.logNames.isEmpty == isComplete)
         }
     }
@@ -155,7 +153,7 @@ struct DeadStoreTests {
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
         let path = try isFolder ? fixture.logs : fixture.logs + "/" + #require(fixture.logNames.first)
         try #require(chmod(path, permissions) == 0)
-        #expect(try PropertyListFile(at: fixture.file, configuration: .init(journal: .edits)).load().values == ["k": 1])
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 1])
         #expect(fixture.logNames.count == 1)
     }
 
@@ -208,7 +206,7 @@ struct DeadStoreTests {
             #expect(entries.values == ["k": 3, "other": 1])
             #expect((entries.revision != nil) == (mode == .full()))
             #expect(fixture.logNames.isEmpty)
-            #expect(try PropertyListFile(at: fixture.file, configuration: .init(access: .readOnly)).load().values == ["k": 3, "other": 1])
+            #expect(try PropertyListFile(at: fixture.file, access: .readOnly).load().values == ["k": 3, "other": 1])
             #expect(failures(opened).isEmpty)
         }
     }
@@ -276,7 +274,7 @@ struct DeadStoreTests {
         #expect(failures(backend).count == 1)
         #expect(recorder.openDescriptors.isEmpty)
         #expect(fixture.logNames.count == 1)
-        #expect(try PropertyListFile(at: fixture.file, configuration: .init(journal: .edits)).load().values == ["k": 2])
+        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 2])
         #expect(fixture.logNames.isEmpty)
     }
 
@@ -289,7 +287,7 @@ struct DeadStoreTests {
         case "dangling": try FileManager.default.createSymbolicLink(atPath: fixture.logs, withDestinationPath: "/none/at/all")
         default: #expect(mkfifo(fixture.logs, 0o600) == 0)
         }
-        let backend = PropertyListFile(at: fixture.file, configuration: .init(journal: .edits))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 1])
         #expect(try backend.edit { $0["k"] = 2 }.values == ["k": 2])
         #expect(failures(backend).isEmpty)
@@ -299,7 +297,7 @@ struct DeadStoreTests {
     func conversion() throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("bad", from: nil, ["\u{1}"]))
-        let backend = PropertyListFile(at: fixture.file, configuration: .init(journal: .edits))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(throws: StorageError.self) { try backend.convert(to: .xml) { _ in } }
         #expect(try fixture.stored() == ["k": 1, "bad": "\u{1}"])
         #expect(fixture.logNames.isEmpty)
@@ -311,7 +309,7 @@ struct DeadStoreTests {
         let fixture = try EditLogFixture(["k": 1])
         try FileManager.default.createDirectory(atPath: fixture.logs, withIntermediateDirectories: true)
         try (Data("plEDIT02".utf8) + Data(count: 8_192)).write(to: URL(fileURLWithPath: fixture.logs + "/1-a"))
-        let backend = PropertyListFile(at: fixture.file, configuration: .init(journal: .edits))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 1])
         #expect(try backend.edit { $0["k"] = 2 }.values == ["k": 2])
         #expect(failures(backend).isEmpty)

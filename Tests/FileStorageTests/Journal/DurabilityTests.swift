@@ -40,7 +40,7 @@ struct DurabilityTests {
     @Test("A commit releases its edits, and closing leaves only the list and its lock file")
     func commit() async throws {
         let fixture = try EditLogFixture()
-        let store = try ObservableStore(at: fixture.file, configuration: .init(journal: .edits))
+        let store = try ObservableStore(at: fixture.file, journal: .edits)
         for number in 1...100 { try store.set(number, for: key) }
         try await store.flush()
         let name = try #require(fixture.logNames.first)

@@ -168,7 +168,7 @@ struct ForeignWriterTests {
         arguments: [JournalMode.off, .full()])
     func removedForReaders(mode: JournalMode) throws {
         let fixture = try JournalFixture(["a": 1, "b": 1])
-        let reader = PropertyListFile(at: fixture.file, configuration: .init(access: .readOnly))
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly)
         try fixture.backend().set(["a": 2])
         #expect(try reader.load().values == ["a": 2, "b": 1])
         try FileManager.default.removeItem(at: fixture.journal)
@@ -279,7 +279,7 @@ struct ForeignWriterTests {
         let copy = try TemporaryFolder.inMemory()
         let folder = copy.url.appendingPathComponent("copy")
         try FileManager.default.copyItem(at: fixture.folder.url, to: folder)
-        let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), configuration: .init(journal: .full()))
+        let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .full())
         #expect(try backend.load().values == ["a": 1, "b": 3])
         #expect(try backend.load().revision?.history != one.load().revision?.history)
         try backend.set(["c": 1])
@@ -303,7 +303,7 @@ struct ForeignWriterTests {
         try one.set(["a": 3])
         try FileManager.default.copyItem(
             at: fixture.journal, to: URL(fileURLWithPath: ResolvedPath("settings.plist", in: copy.url.path).journal.path))
-        #expect(try PropertyListFile(at: list, configuration: .init(journal: .full())).load().values == ["a": 3, "b": 2])
+        #expect(try PropertyListFile(at: list, journal: .full()).load().values == ["a": 3, "b": 2])
     }
 
     @Test("The journal of another list is told, and not used")
@@ -323,7 +323,7 @@ struct ForeignWriterTests {
         let folder = try TemporaryFolder.inMemory()
         let target = folder.url.appendingPathComponent("moved")
         try FileManager.default.moveItem(at: fixture.folder.url, to: target)
-        let backend = PropertyListFile(at: target.appendingPathComponent("settings.plist"), configuration: .init(journal: .full()))
+        let backend = PropertyListFile(at: target.appendingPathComponent("settings.plist"), journal: .full())
         #expect(try backend.load().values == ["a": 2])
         #expect(try backend.load().revision == revision)
     }

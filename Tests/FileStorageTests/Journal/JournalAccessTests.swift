@@ -134,7 +134,7 @@ struct JournalAccessTests {
         try backend.checkpoint()
         #expect(try fixture.stored() == ["a": 2])
         expectTold(backend, "is not used as the journal")
-        let reader = PropertyListFile(at: fixture.file, configuration: .init(access: .readOnly))
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly)
         #expect(try reader.load().values == ["a": 2])
         expectTold(reader, "is not used as the journal")
         // What is in the way is not removed.
@@ -148,7 +148,7 @@ struct JournalAccessTests {
         let fixture = try JournalFixture(["a": 1])
         let backend = fixture.backend()
         try backend.set(["b": 2])
-        let reader = PropertyListFile(at: fixture.file, configuration: .init(access: .readOnly))
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly)
         #expect(try reader.load().values == ["a": 1, "b": 2])
         #expect(try fixture.stored() == ["a": 1])
         try FileManager.default.removeItem(at: fixture.journal)

@@ -140,7 +140,7 @@ struct JournalAtStepTests {
         let copies = committed.withLock { $0.copies }
         #expect(copies.count > 50)
         for (folder, last) in copies {
-            let copy = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), configuration: .init(journal: .full()))
+            let copy = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .full())
             let found = try copy.load().values
             let possible: [[String: PropertyListValue]] = (last...min(last + 1, 4)).map {
                 ["a": .integer(PropertyListInteger(Int64($0))), "b": .integer(PropertyListInteger(Int64($0 * 10)))]

@@ -95,7 +95,7 @@ struct JournalLimitsTests {
         let fixture = try JournalFixture()
         let folder = fixture.folder.url.appendingPathComponent("sub")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), configuration: .init(journal: .full()))
+        let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .full())
         try backend.set(["a": 2])
         try backend.checkpoint()
         try FileManager.default.removeItem(at: folder)

@@ -243,7 +243,7 @@ struct JournalTests {
         for name in ["a", "b"] { try files.createDirectory(at: folder.file(name), withIntermediateDirectories: false) }
         let link = folder.file("link")
         try files.createSymbolicLink(at: link, withDestinationURL: folder.file("a"))
-        let backend = PropertyListFile(at: link.appendingPathComponent("list"), configuration: .init(journal: .full()))
+        let backend = PropertyListFile(at: link.appendingPathComponent("list"), journal: .full())
         func stored(in name: String) throws -> [String: PropertyListValue] {
             try PropertyListFile(at: folder.file(name).appendingPathComponent("list")).load().values
         }

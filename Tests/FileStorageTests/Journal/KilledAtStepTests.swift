@@ -68,7 +68,7 @@ struct KilledAtStepTests {
         try await store.close()
         #expect(Set(copies.all.map(\.name)).isSuperset(of: ["rename", "synchronize", "list", "lock", "unlock"]))
         for (name, value, folder) in copies.all {
-            let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), configuration: .init(journal: .edits))
+            let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .edits)
             #expect(try backend.load().values == ["k": .integer(PropertyListInteger(Int64(value == 0 ? -1 : value)))], "before \(name)")
             #expect(backend.list.reports.kept.withLock { $0 }.isEmpty, "before \(name)")
             // Killed between removing its log and the folder, it leaves the folder.
@@ -94,7 +94,7 @@ struct KilledAtStepTests {
         #expect(try backend.load().values == expected)
         #expect(Set(copies.all.map(\.name)).isSuperset(of: ["rename", "remove", "removeEmptyFolder", "synchronize"]))
         for (name, _, folder) in copies.all {
-            let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), configuration: .init(journal: .edits))
+            let backend = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .edits)
             #expect(try backend.load().values == expected, "before \(name)")
             #expect(backend.list.reports.kept.withLock { $0 }.isEmpty, "before \(name)")
         }
@@ -119,9 +119,9 @@ struct KilledAtStepTests {
         var committed = 0
         for (name, _, folder) in copies.all {
             let file = folder.appendingPathComponent("settings.plist")
-            let isCommitted = try PropertyListFile(at: file, configuration: .init(access: .readOnly)).load()["own"] != nil
+            let isCommitted = try PropertyListFile(at: file, access: .readOnly).load()["own"] != nil
             if isCommitted { committed += 1 }
-            let found = try PropertyListFile(at: file, configuration: .init(journal: .edits)).load().values
+            let found = try PropertyListFile(at: file, journal: .edits).load().values
             #expect(found == (isCommitted ? ["k": 1, "own": true] : ["k": 3]), "before \(name)")
         }
         #expect(committed > 0)
@@ -143,8 +143,7 @@ struct KilledAtStepTests {
         try store.set(6, for: key)
         try await store.flush()
         let stored = try copies.all.filter { _, _, folder in
-            try PropertyListFile(at: folder.appendingPathComponent("settings.plist"), configuration: .init(access: .readOnly)).load().values
-                == ["k": 6]
+            try PropertyListFile(at: folder.appendingPathComponent("settings.plist"), access: .readOnly).load().values == ["k": 6]
         }
         // The folder is synchronized after the lock file was unlocked, which is the last one: another process may have set 0 again by then.
         let end = try #require(stored.firstIndex { $0.name == "synchronize" })

@@ -12,7 +12,7 @@ struct MixedModeTests {
     private let port = StorageKey("server", "port", default: 0)
 
     private func backend(_ path: String, _ journal: JournalMode = .full()) -> PropertyListFile {
-        PropertyListFile(at: URL(fileURLWithPath: path), configuration: .init(journal: journal))
+        PropertyListFile(at: URL(fileURLWithPath: path), journal: journal)
     }
 
     private func names(_ folder: TemporaryFolder) throws -> [String] {
@@ -112,7 +112,7 @@ struct MixedModeTests {
         if isForeign { try fixture.write(["a": 1, "b": 0, "f": 1]) }
         let files = try names(fixture.folder)
         let (list, journal) = (try Data(contentsOf: fixture.file), try Data(contentsOf: fixture.journal))
-        let reader = PropertyListFile(at: fixture.file, configuration: .init(access: .readOnly, journal: .full()))
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly, journal: .full())
         var expected: [String: PropertyListValue] = ["a": 1, "b": 1]
         expected["f"] = isForeign ? 1 : nil
         #expect(try reader.load().values == expected)

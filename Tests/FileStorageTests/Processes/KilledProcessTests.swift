@@ -70,7 +70,7 @@
             for number in 0..<rounds {
                 let (last, count) = try await round(setup, at: file, Int.random(in: 1...100, using: &generator), &lost)
                 total += count
-                let backend = PropertyListFile(at: file, configuration: .init(journal: JournalMode(argument: setup.journal)))
+                let backend = PropertyListFile(at: file, journal: JournalMode(argument: setup.journal))
                 _ = try backend.load()
                 // Nobody else has changed anything.
                 lost += backend.list.reports.kept.withLock { $0 }.map(\.description)
@@ -82,15 +82,13 @@
                 if number.isMultiple(of: 2), setup.journal == "full" { try FileManager.default.removeItem(atPath: journal) }
                 let alone = try PropertyListValue.decode(Data(contentsOf: file)).value
                 if alone != .dictionary(values) { lost.append("round \(number): the list alone is different") }
-                values = try PropertyListFile(at: file, configuration: .init(access: .readOnly)).load().values
+                values = try PropertyListFile(at: file, access: .readOnly).load().values
                 check(last, in: values, killed: setup.writers, "round \(number), afterwards", &lost)
             }
             #expect(lost.isEmpty)
             #expect(total >= rounds)
             // The last one killed may have left a file, which the next that writes the list removes.
-            _ = try PropertyListFile(at: file, configuration: .init(journal: JournalMode(argument: setup.journal))).editList {
-                $0["end"] = 1
-            }
+            _ = try PropertyListFile(at: file, journal: JournalMode(argument: setup.journal)).editList { $0["end"] = 1 }
             let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
             #expect(names.filter { !$0.hasSuffix(".journal") } == [".settings.plist.lock", "settings.plist"])
             if isLong { print("\(setup): \(total) edits printed in \(rounds) rounds, lost: \(lost.count)") }

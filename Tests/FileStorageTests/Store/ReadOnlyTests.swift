@@ -24,7 +24,7 @@ struct ReadOnlyTests {
         try write(["former": 1])
         let former = StorageKey("latter", default: 0).renamed(from: "former")
         let written = StorageKey("written", persistsDefault: .whenMissing, default: 7)
-        let store = try ObservableStore(at: file, configuration: .init(access: .readOnly))
+        let store = try ObservableStore(at: file, access: .readOnly)
         let bytes = try Data(contentsOf: file)
         #expect(store[former] == 1 && store[written] == 7)
         try await store.flush()
@@ -40,7 +40,7 @@ struct ReadOnlyTests {
     @Test("Every kind of edit is refused, with the file and the remedy")
     func edits() async throws {
         try write(["count": 1])
-        let store = try ObservableStore(at: file, configuration: .init(access: .readOnly))
+        let store = try ObservableStore(at: file, access: .readOnly)
         let refusal = StorageError.readOnly(file: file.path)
         #expect(throws: refusal) { try store.set(5, for: Keys.count) }
         #expect(throws: refusal) { try store.stored(Keys.count).modify { $0 += 1 } }
@@ -52,7 +52,7 @@ struct ReadOnlyTests {
         for _ in 0..<2 { #expect(await failures.next() == refusal) }
         #expect(store.entries == ["count": 1] && store.revision == 0)
         #expect(refusal.description.contains("\(file.path): opened for reading only"))
-        #expect(throws: refusal) { try PropertyListFile(at: file, configuration: .init(access: .readOnly)).edit { $0["count"] = 5 } }
+        #expect(throws: refusal) { try PropertyListFile(at: file, access: .readOnly).edit { $0["count"] = 5 } }
         try await store.close()
         #expect(throws: StorageError.closed) { try store.set(5, for: Keys.count) }
         #expect(try folder.names() == ["settings.plist"])
@@ -61,7 +61,7 @@ struct ReadOnlyTests {
     @Test("A missing file and a missing folder are not created, and are observed")
     func missing() async throws {
         let other = folder.url.appendingPathComponent("other", isDirectory: true)
-        let store = try ObservableStore(at: other.appendingPathComponent("settings.plist"), configuration: .init(access: .readOnly))
+        let store = try ObservableStore(at: other.appendingPathComponent("settings.plist"), access: .readOnly)
         #expect(store.entries.isEmpty)
         try await store.flush()
         #expect(try folder.names().isEmpty)
@@ -100,7 +100,7 @@ struct ReadOnlyTests {
     func unwritable() throws {
         try write(["count": 1])
         try #require(chmod(file.path, 0o400) == 0)
-        let store = try ObservableStore(at: file, configuration: .init(access: .readOnly))
+        let store = try ObservableStore(at: file, access: .readOnly)
         #expect(store[Keys.count] == 1)
         #expect(ObservableStore(backend: InMemoryBackend(), entries: StorageEntries()).cache.update { $0.refusal } == nil)
     }

@@ -15,7 +15,7 @@ struct ResumingFileTests {
     }
 
     private func backend() -> PropertyListFile {
-        PropertyListFile(at: folder.file("settings.plist"), configuration: .init(journal: Self.journal))
+        PropertyListFile(at: folder.file("settings.plist"), journal: Self.journal)
     }
 
     private func open() throws -> ObservableStore {

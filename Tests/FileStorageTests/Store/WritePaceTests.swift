@@ -89,7 +89,7 @@ struct WritePaceTests {
 
     @Test("An edit that waits is written when the store is released")
     func release() async throws {
-        let observer = try ObservableStore(at: folder.file("list.plist"), configuration: .init(access: .readOnly))
+        let observer = try ObservableStore(at: folder.file("list.plist"), access: .readOnly)
         var store: ObservableStore? = try await store(of: 1 << 20)
         store?[key] = 2
         store = nil
@@ -99,7 +99,7 @@ struct WritePaceTests {
     @Test("A small list, and edits that are in no log, are written at once", arguments: [(1_000, JournalMode.edits), (1 << 20, .off)])
     func immediate(_ size: Int, _ journal: JournalMode) async throws {
         let store = try await store(of: size, journal: journal)
-        let observer = try ObservableStore(at: folder.file("list.plist"), configuration: .init(access: .readOnly))
+        let observer = try ObservableStore(at: folder.file("list.plist"), access: .readOnly)
         for number in 2..<5 {
             store[key] = number
             for await value in observer.values(of: key) where value == number { break }

@@ -70,8 +70,10 @@ struct LayerTests {
         let files = try Files()
         try files.write(["proxy": "mandatory"], to: files.mandatory)
         try files.write(["size": 5], to: files.user)
+        var configuration = PropertyListFile.Configuration()
+        configuration.access = .readOnly
         let store = try ObservableStore(
-            at: files.user, defaults: [files.defaults], mandatory: [files.mandatory], configuration: .init(access: .readOnly))
+            at: files.user, defaults: [files.defaults], mandatory: [files.mandatory], configuration: configuration)
         let settings = KeyedStore<AppKeys>(store)
         #expect((settings.proxy, settings.size) == ("mandatory", 5))
         #expect(throws: StorageError.readOnly(file: files.user.path)) { try settings.stored(\.size).set(8) }

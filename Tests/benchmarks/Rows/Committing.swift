@@ -31,7 +31,7 @@ enum Committing {
             let folder = try place.folder()
             let list = folder.file("settings.plist")
             try bytes.write(to: list)
-            let file = PropertyListFile(at: list, configuration: .init(journal: .full()))
+            let file = PropertyListFile(at: list, journal: .full())
             var value = 0 as Int64
             let subject = Work.loop { count in
                 for _ in 0..<count {

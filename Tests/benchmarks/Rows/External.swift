@@ -68,7 +68,7 @@ enum External {
     /// The time from setting a value in one store to the element that a reader of another one receives.
     private static func journaled(_ keys: Int, in place: Place) async throws -> (work: Work, tearDown: @Sendable () async throws -> Void) {
         let sample = try SampleStore(keys, journal: .full(), in: place)
-        let writer = try ObservableStore(at: sample.file, configuration: .init(journal: .full()))
+        let writer = try ObservableStore(at: sample.file, journal: .full())
         let (arrivals, task) = await read(sample.store, .launchCount)
         let work = Work { count in
             var times: [Double] = []

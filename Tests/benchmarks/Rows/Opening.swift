@@ -21,7 +21,7 @@ enum Opening {
                 try await journalled.store.flush(to: .journal)
             }
             let works = [plain, journalled].map { sample in
-                Work.each { try ObservableStore(at: sample.file, configuration: .init(journal: withoutCheckpoints)) }
+                Work.each { try ObservableStore(at: sample.file, journal: withoutCheckpoints) }
             }
             return Pair(subject: works[1], baseline: works[0]) {
                 for sample in [plain, journalled] { try await sample.close() }

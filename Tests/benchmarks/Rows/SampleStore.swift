@@ -16,7 +16,7 @@ struct SampleStore: Sendable {
         file = folder.file("settings.plist")
         let entries = SampleList.make(count).merging(more) { $1 }.merging(["launchCount": 0]) { $1 }
         try PropertyListValue.dictionary(entries).encoded(as: .binary).write(to: file)
-        store = try ObservableStore(at: file, configuration: .init(journal: journal))
+        store = try ObservableStore(at: file, journal: journal)
     }
 
     /// Waits until all writes have finished.

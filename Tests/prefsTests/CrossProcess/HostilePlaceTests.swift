@@ -89,7 +89,7 @@ struct HostilePlaceTests {
 
     @Test("Who may read a list reads it although its journal is accessible to its owner only", .enabled(if: hasNobody))
     func deniedJournal() async throws {
-        let store = try ObservableStore(at: folder.file("settings.plist"), configuration: .init(journal: .full()))
+        let store = try ObservableStore(at: folder.file("settings.plist"), journal: .full())
         store[StorageKey("key", default: 0)] = 1
         try await store.close()
         try #require(FileManager.default.fileExists(atPath: folder.path(".settings.plist.journal")))

@@ -16,7 +16,7 @@ struct JournalledFileTests {
     init() throws {
         folder = try TemporaryFolder()
         file = folder.path("settings.plist")
-        store = try ObservableStore(at: folder.file("settings.plist"), configuration: .init(journal: Self.journal))
+        store = try ObservableStore(at: folder.file("settings.plist"), journal: Self.journal)
     }
 
     private struct Line: Decodable {
