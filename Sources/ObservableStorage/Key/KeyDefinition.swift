@@ -69,6 +69,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         /// The key whose value this one has while it has none of its own; at most one.
         var fallback: [StorageKey<Value>] = []
         let lazyDefault: Once<Value>
+        /// Returns the default of each read; nil for a default that is created once.
+        var dynamicDefault: (@Sendable () -> Value)?
         let isNil: @Sendable (Value) -> Bool
 
         /// The stored form of nil, which hides the fallback's value; nil for a key that removes its entry instead.
@@ -80,6 +82,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
 
     let traits: Traits
     private let isPlain = SeqLock.canHold(Value.self)
+    /// Whether the default is evaluated by each read, so that only stored values are cached.
+    let hasDynamicDefault: Bool
     /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
     /// Whether decoding to the key's type runs no user code.
@@ -87,6 +91,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
 
     init(_ traits: Traits) {
         self.traits = traits
+        hasDynamicDefault = traits.dynamicDefault != nil
         let isAny = Value.self == PropertyListValue?.self || Value.self == PropertyListValue.self
         type = isAny ? nil : ObjectIdentifier(Value.self)
         let name = traits.entryName

@@ -155,7 +155,7 @@ extension StorageKey {
 extension KeyDefinition.Traits {
     /// Whether encoding and decoding run no user code.
     var runsNoUserCode: Bool {
-        codec.isNative && validate == nil && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
+        codec.isNative && validate == nil && dynamicDefault == nil && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
     }
 }
 

@@ -20,8 +20,13 @@ public struct StorageKey<Value: Sendable>: Sendable {
     /// name of an entry. In a path, `.` and `\` in a name are written as `\.` and `\\`.
     public var name: String { definition.entryName.text }
     var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
-    /// The value if none is stored or registered; created once, when it is first needed.
-    public var defaultValue: Value { definition.traits.lazyDefault.value }
+    /// The value if none is stored or registered; created once, when it is first needed, unless it is dynamic.
+    public var defaultValue: Value {
+        guard definition.hasDynamicDefault, let makeDefault = definition.traits.dynamicDefault else {
+            return definition.traits.lazyDefault.value
+        }
+        return makeDefault()
+    }
 
     private init(
         _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = .never,
@@ -54,6 +59,23 @@ public struct StorageKey<Value: Sendable>: Sendable {
         var traits = definition.traits
         change(&traits)
         return StorageKey(KeyDefinition(traits))
+    }
+}
+
+// Defaults that change.
+extension StorageKey {
+    /// The same key with a default that each read evaluates, such as the name of the machine, or a value of another key.
+    ///
+    /// ```swift
+    /// let name = StorageKey<String?>("name").dynamicDefault { ProcessInfo.processInfo.hostName }
+    /// ```
+    ///
+    /// Observers are not told when the default changes. It is not cached: such a key is read more slowly while no value is stored. It
+    /// replaces the default of the initializer.
+    ///
+    /// - Parameter makeDefault: returns the value while none is stored, on any thread.
+    public func dynamicDefault(_ makeDefault: @escaping @Sendable () -> Value) -> StorageKey {
+        with { $0.dynamicDefault = makeDefault }
     }
 }
 

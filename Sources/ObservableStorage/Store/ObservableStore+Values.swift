@@ -110,8 +110,9 @@ extension ObservableStore: KeyValueAccess {
         let isKnown = failure == nil && !found.isUnconfirmed
         let isReported =
             isKnown ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
-        // Not cached if the default could not be stored, so that the next read tries again.
-        let isKept = found.entry.stored != nil || !definition.storesDefault
+        // Not cached if the default could not be stored, so that the next read tries again, or is evaluated by each read.
+        let mayBeDefault = found.entry.stored == nil || failure != nil && definition.hasDynamicDefault
+        let isKept = !mayBeDefault || !definition.storesDefault && !definition.hasDynamicDefault
         if isKept, !ignoresOverride { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
     }
