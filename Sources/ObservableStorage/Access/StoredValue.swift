@@ -121,7 +121,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
     public func addMainActorListener(
         initial: Bool = false, _ listener: @escaping @MainActor (Change<Value>) -> Void
     ) -> ObservationToken {
-        store.observe(key, initial: initial, .mainActorListener(listener))
+        store.observe(key, initial: initial, .mainActorListener(listener).asListener)
     }
 }
 

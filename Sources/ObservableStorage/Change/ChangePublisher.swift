@@ -109,7 +109,9 @@ extension ChangePublisher {
         _ makeElement: @escaping @Sendable () -> Element
     ) {
         state.withLock { state in
-            let (listeners, slots, streams) = (state.listeners.subscribers, state.slots.subscribers, state.streams.subscribers)
+            let all = state.listeners.subscribers
+            let listeners = muted == ObservationToken.everyListenerID ? all.filter { !$0.isListener } : all
+            let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
             guard !slots.isEmpty || !streams.isEmpty else {
                 if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
                 return

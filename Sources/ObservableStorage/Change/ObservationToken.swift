@@ -15,6 +15,13 @@ public final class ObservationToken: Sendable {
         running = Lock((subscription, onCancel))
     }
 
+    /// A token with which a writer mutes every listener: `store.edit(muting: .everyListener) { $0[.volume] = 0.5 }`.
+    ///
+    /// Streams, views, and mirrors in iCloud are not muted: they have the present values.
+    public static let everyListener = ObservationToken(nil, id: everyListenerID, onCancel: {})
+
+    static var everyListenerID: UInt64 { .max }
+
     deinit {
         cancel()
     }

@@ -21,6 +21,8 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
 
     /// Identifies this subscription and its token in the process; never 0.
     let id: UInt64
+    /// Whether ``ObservationToken/everyListener`` mutes this subscription.
+    let isListener: Bool
     private let onReceive: @Sendable (Element) -> Void
     // Posts a delivery to a listener that has its own queue.
     private let post: ((@escaping DeliveryQueue.Delivery) -> Void)?
@@ -30,6 +32,7 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
 
     init(_ observer: Observer<Element>) {
         id = UniqueNumber.next()
+        isListener = observer.isListener
         onReceive = observer.onReceive
         post = observer.isOnMainActor ? MainActorQueue().post : observer.queue.map { Self.poster(on: $0) }
         onFinish = observer.onFinish
@@ -94,6 +97,8 @@ struct Observer<Element: Sendable>: Sendable {
     var isStream = false
     /// The slot for the newest element, as boxed by the publisher, instead of calls.
     var slot: LatestSlot?
+    /// Whether it is a listener of the application, which ``ObservationToken/everyListener`` mutes.
+    var isListener = false
     var onReceive: @Sendable (Element) -> Void = { _ in }
     /// Called once after the last delivery, with the subscription's lifetime.
     let onFinish: @Sendable (Subscription) -> Void
@@ -103,6 +108,13 @@ struct Observer<Element: Sendable>: Sendable {
 }
 
 extension Observer {
+    /// The same observer as a listener of the application.
+    var asListener: Observer {
+        var listener = self
+        listener.isListener = true
+        return listener
+    }
+
     /// Calls a closure; the subscription ends after the last delivery, and releases it.
     static func listener(on queue: DispatchQueue? = nil, _ onReceive: @escaping @Sendable (Element) -> Void) -> Observer {
         Observer(queue: queue, onReceive: onReceive, onFinish: { $0.end() })

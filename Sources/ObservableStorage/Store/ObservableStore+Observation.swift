@@ -86,6 +86,6 @@ extension ObservableStore {
     ) -> ObservationToken {
         // On a concurrent queue, the changes are still delivered one after the other.
         let serial = queue.map { DispatchQueue(label: "ObservableStore listener", target: $0) }
-        return observe(key, initial: initial, .listener(on: serial, listener))
+        return observe(key, initial: initial, .listener(on: serial, listener).asListener)
     }
 }

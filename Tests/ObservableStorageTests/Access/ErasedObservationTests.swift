@@ -1,4 +1,5 @@
 import ObservableStorage
+import Observation
 import PropertyListCoding
 import TestSupport
 import Testing
@@ -84,5 +85,35 @@ struct ErasedObservationTests {
         try await store.close()
         for await _ in changes {}
         for await _ in values {}
+    }
+
+    @Test("everyListener mutes the listeners of an edit, but no stream and no view")
+    func muting() async throws {
+        let seenByListener = Recorder<Int>()
+        let token = settings.addUpdateListener(for: \.count) { seenByListener.record($0.newValue) }
+        defer { withExtendedLifetime(token) {} }
+        let view = ObservableValues(settings)
+        let isTold = Recorder<Bool>()
+        await MainActor.run {
+            withObservationTracking {
+                _ = view.count
+            } onChange: {
+                isTold.record(true)
+            }
+        }
+        var changes = settings.changes(of: \.count).makeAsyncIterator()
+        settings.edit(muting: .everyListener) { $0.count = 1 }
+        try store.set(2, for: AppKeys().count, muting: .everyListener)
+        settings.stored(\.count).remove(muting: .everyListener)
+        #expect(try await isTold.elements(count: 1) == [true])
+        #expect(seenByListener.elements == [])
+        settings.count = 3
+        #expect(seenByListener.elements == [3])
+        var seen: [Int] = []
+        for _ in 0..<4 { seen.append(try #require(await changes.next()).newValue) }
+        #expect(seen == [1, 2, 0, 3])
+        ObservationToken.everyListener.cancel()
+        settings.edit(muting: .everyListener) { $0.count = 4 }
+        #expect(seenByListener.elements == [3])
     }
 }
