@@ -87,7 +87,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     public var name: String { list.name }
 
     /// The file with its absolute path, with `..` and links as given; nil if the path was rejected.
-    public var url: URL? {
+    package var url: URL? {
         guard case .success(let path) = list.path else { return nil }
         return URL(fileURLWithPath: path.text, isDirectory: false)
     }

@@ -17,7 +17,7 @@ extension StorageKey {
     }
 
     /// Whether the value is a secret; see ``secret()``.
-    public var isSecret: Bool { definition.traits.isSecret }
+    package var isSecret: Bool { definition.traits.isSecret }
 }
 
 extension KeyReference: CustomReflectable {
