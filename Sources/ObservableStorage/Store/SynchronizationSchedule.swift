@@ -17,6 +17,7 @@ struct SynchronizationSchedule: Sendable {
     private var debouncer: Debouncer?
     /// Whether the storage has to be read after the present operation.
     private(set) var isReadQueued = false
+    private var isReleaseQueued = false
 
     /// - Parameter options: when checkpoints are made; nil without a journal.
     init(_ options: JournalOptions?) {
@@ -35,6 +36,17 @@ struct SynchronizationSchedule: Sendable {
     /// Records that the storage is read.
     mutating func beginRead() {
         isReadQueued = false
+    }
+
+    /// Queues the release of a shared store; returns false if one is queued already.
+    mutating func queueRelease() -> Bool {
+        defer { isReleaseQueued = true }
+        return !isReleaseQueued
+    }
+
+    /// Records that the store is released, unless it has to be retained for longer.
+    mutating func beginRelease() {
+        isReleaseQueued = false
     }
 
     /// Records that the storage was read.

@@ -152,7 +152,6 @@ actor Synchronizer {
                 } else {
                     await synchronizer.writeEditsBehind()
                 }
-                synchronizer.releaseIfIdle()
                 withExtendedLifetime(store) {}
             }
         }
@@ -162,7 +161,11 @@ actor Synchronizer {
     func releaseIfIdle() {
         guard retained != nil, !cache.update({ $0.entries.hasPending }) else { return }
         guard let delay = schedule.pace.delay(at: .now) else { return retained = nil }
-        start(after: .now() + delay) { $0.releaseIfIdle() }
+        guard schedule.queueRelease() else { return }
+        start(after: .now() + delay) { synchronizer in
+            synchronizer.schedule.beginRelease()
+            synchronizer.releaseIfIdle()
+        }
     }
 
     /// The time that a write behind waits because the last ones took long; nil if it begins now, as it does if the edits are not in a log.
@@ -193,6 +196,8 @@ actor Synchronizer {
             // The error was already reported.
             scheduleFlush(after: schedule.writes.fail())
         }
+        // Also if all edits were taken back.
+        releaseIfIdle()
     }
 
     private func writeEdits(isBehind: Bool = false) async throws(StorageError) {

@@ -23,6 +23,15 @@ struct SynchronizationScheduleTests {
         #expect(schedule.queueRead() == true)
     }
 
+    @Test("Commits during the pace of a shared store queue one release, which a later one may have to repeat")
+    func release() {
+        var schedule = schedule()
+        #expect(schedule.queueRelease() == true)
+        #expect(schedule.queueRelease() == false)
+        schedule.beginRelease()
+        #expect(schedule.queueRelease() == true)
+    }
+
     @Test("One read is scheduled after failures, at increasing intervals, and the fourth failure is reported")
     func reads() {
         var attempts = ReadAttempts()
