@@ -29,13 +29,26 @@ package struct LazyEntries: Sendable {
     ///
     /// - Parameter name: a name of ASCII; another one is not found, although it may be equivalent to one.
     package subscript(name: String) -> PropertyListValue? {
+        find(name) { reader, object throws(PropertyListError) in try reader.checkedValue(of: object) }
+    }
+
+    /// Whether there is an entry, which is not decoded; see ``subscript(_:)``.
+    package func contains(_ name: String) -> Bool {
+        find(name) { _, _ in } != nil
+    }
+
+    /// The number of bytes of the list.
+    package var size: Int { document.count }
+
+    private func find<Result>(
+        _ name: String, _ body: (inout BinaryReader, _ object: Int) throws(PropertyListError) -> Result
+    ) -> Result? {
         var name = name
         return name.withUTF8 { name in
             read { reader, entries throws(PropertyListError) in
                 let key = KeyText(bytes: UnsafeRawBufferPointer(name), isUTF16: false)
                 let (position, isFound) = try reader.position(of: key, in: entries)
-                guard isFound else { return nil }
-                return try reader.checkedValue(of: reader.object(entries.count / 2 + position, in: entries))
+                return isFound ? try body(&reader, reader.object(entries.count / 2 + position, in: entries)) : nil
             }
         }
     }

@@ -261,6 +261,10 @@ import Testing
         #expect(edited(other, of: ["a": true, "b": true], ["c": 1]) == nil)
         let many = Dictionary(uniqueKeysWithValues: (0..<20).map { ("new\($0)", PropertyListValue?.some(1)) })
         #expect(try !isEdited(base, many))
+        // Entries that take long to copy are edited all at once.
+        let large = Dictionary(
+            uniqueKeysWithValues: (0..<20).map { ("\($0)", PropertyListValue.data(Data(repeating: UInt8($0), count: 5_000))) })
+        #expect(try isEdited(large, large.mapValues { _ in 1 }))
         // The edits would be too deep inside of a list of their own.
         let deep = (0..<511).reduce(PropertyListValue.integer(1)) { value, _ in [value] }
         #expect(try !isEdited(base, ["a": deep]))

@@ -93,6 +93,8 @@ public struct StorageEntries: Sendable {
 
     private mutating func put(_ value: PropertyListValue?, for key: String) {
         edits.updateValue(value, forKey: key)
+        // Decoding a large list takes longer than copying many edits, and several times its memory.
+        if base.encodedSize >= FreedMemory.smallestList, edits.count < base.count / 8 { return }
         // Editing a copy copies the edits, or else the base: with so many edits both take about the same time. A large value that was
         // replaced is not retained in the base.
         if edits.count * edits.count > 256 + 2 * base.count || base[key]?.isLarge == true { gather() }
@@ -102,6 +104,27 @@ public struct StorageEntries: Sendable {
     mutating func gather() {
         base.merge(edits)
         edits = [:]
+    }
+
+    /// The same entries, decoded when they are read from the list that was written with them; nil if they are already, or cannot be.
+    func encoded(in list: Data) -> StorageEntries? {
+        guard !edits.isEmpty || base.encodedSize == 0, let entries = LazyEntries(list) else { return nil }
+        return encoded(as: StorageEntries(entries), with: [:])
+    }
+
+    /// The same entries, decoded when they are read from others, from which they differ in some.
+    func encoded(as other: StorageEntries, with edits: [String: PropertyListValue?]) -> StorageEntries {
+        var entries = self
+        (entries.base, entries.edits) = (other.base, edits)
+        return entries
+    }
+
+    /// The entries as they were read or encoded, and the names of those that were edited since.
+    var unmerged: (base: StoredValues, edited: [String]) { (base, Array(edits.keys)) }
+
+    /// Whether the entries were made by the same edits as others.
+    func isCopy(of other: StorageEntries) -> Bool {
+        stamp == other.stamp
     }
 
     /// Encodes the entries as a property list, if possible by editing the one from which they were read.

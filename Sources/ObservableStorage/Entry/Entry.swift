@@ -203,6 +203,11 @@ extension Entry {
         wasAccessed.load(ordering: .sequentiallyConsistent)
     }
 
+    /// Whether the entry has neither an edit that is not on disk yet, nor observers, nor earlier values that somebody may need.
+    var isIdle: Bool {
+        content.pendingRevision == 0 && content.observers.isEmpty && content.history.isDispensable && !isTracked
+    }
+
     /// Registers a read of the entry with Observation. Called before the read, so that no change in between is missed.
     func access() {
         if !wasAccessed.load(ordering: .relaxed) { wasAccessed.store(true, ordering: .sequentiallyConsistent) }

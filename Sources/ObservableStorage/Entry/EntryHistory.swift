@@ -37,6 +37,11 @@ struct EntryHistory: Sendable {
         earlier.isEmpty && inner.isEmpty
     }
 
+    /// Whether the history need not be kept while nobody reads the entry: the present value is valid, or nothing is known.
+    var isDispensable: Bool {
+        inner.isEmpty && (isGood || earlier.isEmpty && unreportedRevision == 0)
+    }
+
     /// Earlier values of a key that may be valid, the newest first.
     func earlier(_ name: EntryName) -> [PropertyListValue] {
         values(of: name, in: earlier)

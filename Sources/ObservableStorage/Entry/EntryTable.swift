@@ -117,14 +117,47 @@ struct EntryTable: Sendable {
         return entry
     }
 
+    /// Takes values from the storage, where they are encoded, and removes the entries that are not referenced elsewhere and have no other
+    /// state; none if there are snapshots, which have all values anyway.
+    ///
+    /// - Parameters:
+    ///   - stored: the values of the storage, which are those of all entries without a pending edit.
+    ///   - edited: the names of other entries.
+    /// - Returns: what was removed, to be released outside locks.
+    mutating func rebase(on stored: StoredValues, except edited: [String] = []) -> (entries: [Entry], values: StoredValues) {
+        let others = edited.map { ensureEntry($0) }
+        // Retained until then.
+        defer { withExtendedLifetime(others) {} }
+        let values = untouched
+        untouched = stored
+        var (kept, removed) = ([Entry](), [Entry]())
+        for index in entries.indices {
+            let (name, content) = (entries[index].name, entries[index].content)
+            if copied == nil, entries[index].isIdle, isKnownUniquelyReferenced(&entries[index]) {
+                assert(stored[name] == content.value)
+                removed.append(entries[index])
+            } else {
+                let isStored = others.isEmpty && content.pendingRevision == 0
+                if isStored ? content.value != nil : stored.contains(name) { untouched.hide(name) }
+                kept.append(entries[index])
+            }
+        }
+        if !removed.isEmpty { keep(kept) }
+        return (removed, values)
+    }
+
     // Any number of names may be used: each time the count has doubled, entries without state that are not referenced elsewhere are
     // removed.
     private mutating func sweep() {
         var kept: [Entry] = []
-        isCopyStale = true
         for index in entries.indices where !entries[index].content.isVacant || !isKnownUniquelyReferenced(&entries[index]) {
             kept.append(entries[index])
         }
+        keep(kept)
+    }
+
+    private mutating func keep(_ kept: [Entry]) {
+        isCopyStale = true
         entries = kept
         indices = [:]
         for (index, entry) in entries.enumerated() { indices[entry.name] = index }

@@ -25,7 +25,7 @@ struct StoredValues: Sendable {
         return switch source {
         case .decoded(let values): values[name]
         // Another name may be equivalent to one of ASCII.
-        case .encoded(let entries, let all): name.utf8.allSatisfy { $0 < 0x80 } ? entries[name] : all.value[name]
+        case .encoded(let entries, let all): name.isASCII ? entries[name] : all.value[name]
         }
     }
 
@@ -39,6 +39,11 @@ struct StoredValues: Sendable {
     }
 
     var isEmpty: Bool { count == 0 }
+
+    /// The number of bytes in which the values are encoded; 0 if they are decoded.
+    var encodedSize: Int {
+        if case .encoded(let entries, _) = source { entries.size } else { 0 }
+    }
 
     var names: [String] {
         let names =
@@ -68,6 +73,17 @@ struct StoredValues: Sendable {
         return value
     }
 
+    /// Whether there is a value, which is not decoded.
+    func contains(_ name: String) -> Bool {
+        guard !removed.contains(name), case .encoded(let entries, _) = source, name.isASCII else { return self[name] != nil }
+        return entries.contains(name)
+    }
+
+    /// Removes a value that is present, without decoding it.
+    mutating func hide(_ name: String) {
+        removed.insert(name)
+    }
+
     /// Sets values, nil for one that is removed; decodes all others.
     mutating func merge(_ edits: [String: PropertyListValue?]) {
         var values = values
@@ -82,4 +98,9 @@ extension StoredValues: ExpressibleByDictionaryLiteral {
     init(dictionaryLiteral elements: (String, PropertyListValue)...) {
         self.init(Dictionary(elements) { $1 })
     }
+}
+
+extension String {
+    /// Whether all characters are ASCII, so that no other name is equivalent.
+    var isASCII: Bool { utf8.allSatisfy { $0 < 0x80 } }
 }

@@ -45,7 +45,7 @@ struct Checkpoint {
                 return true
             }
             var edited = found.entries.unedited
-            for key in state.editedKeys(since: base) { edited[key] = entries[key] }
+            for key in state.edits(since: base).keys { edited[key] = entries[key] }
             let (bytes, format) = try encoded(edited, over: found)
             guard let draft = try list.draft(of: edited, bytes, as: format, over: found, at: target) else { continue }
             defer { list.discard(draft) }

@@ -6,7 +6,7 @@ struct FileContent: Sendable {
     /// The identity of the file when it was read or written; nil for a missing file.
     let identity: FileIdentity?
     let bytes: Data
-    let entries: StorageEntries
+    var entries: StorageEntries
     let format: PropertyListFormat
     /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool

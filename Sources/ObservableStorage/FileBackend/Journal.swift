@@ -222,6 +222,21 @@ final class Journal: Sendable {
         if let format = state.format { list.record(format) }
     }
 
+    /// The edits that a list in place lacks of known entries; nil if that is not known.
+    func edits(of known: StorageEntries, since content: FileContent) -> EntryEdits? {
+        guard let state = latest.withLock({ $0 }), state.entries?.isCopy(of: known) == true else { return nil }
+        return state.list(content.identity).map(state.edits)
+    }
+
+    /// Replaces known entries by equal ones.
+    func replaceEntries(by equal: StorageEntries) {
+        latest.take { state in
+            let before = state
+            if state?.entries?.isCopy(of: equal) == true { state?.replaceEntries(by: equal) }
+            return before
+        }
+    }
+
     /// Keeps what was appended or made under the lock of the list.
     func remember(_ state: JournalState?) {
         latest.exchange(state)

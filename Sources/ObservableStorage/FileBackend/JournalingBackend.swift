@@ -38,6 +38,14 @@ protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     /// The share of the time that writes behind may take after the last one; 1 if they need not wait.
     var writingShare: Double { get }
 
+    /// Whether the storage is so large that memory matters.
+    var isLarge: Bool { get }
+    /// The entries of the storage, decoded when they are read, if it is a large list that was written with them, except for later commits;
+    /// nil otherwise.
+    ///
+    /// - Parameter known: the entries as they were last read or written.
+    func encodedEntries(of known: StorageEntries) -> StorageEntries?
+
     /// Whether the journal has commits that the storage lacks.
     var needsCheckpoint: Bool { get }
     /// When a checkpoint is made.
@@ -68,6 +76,23 @@ extension PropertyListFile: JournalingBackend {
 
     // Writing a list of that size takes little longer than synchronizing it.
     private static let smallSize = 256 << 10
+
+    var isLarge: Bool { list.cached.withLock { ($0?.bytes.count ?? 0) >= FreedMemory.smallestList } }
+
+    func encodedEntries(of known: StorageEntries) -> StorageEntries? {
+        guard isLarge, let content = list.cached.withLock({ $0 }), content.format == .binary,
+            let edits = journal.isKnown
+                ? journal.edits(of: known, since: content) : content.entries.isCopy(of: known) ? [:] : nil,
+            let encoded = content.entries.encoded(in: content.bytes)
+        else { return nil }
+        list.cached.take { cached in
+            if cached?.entries.isCopy(of: content.entries) == true { cached?.entries = encoded }
+            return content
+        }
+        let entries = known.encoded(as: encoded, with: edits)
+        journal.replaceEntries(by: entries)
+        return entries
+    }
 
     /// Of a small list, and with a journal, 1.
     var writingShare: Double {

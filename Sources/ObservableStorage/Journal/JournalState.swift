@@ -129,18 +129,21 @@ struct JournalState: Sendable {
         return StorageChanges(values, since: earlier, revision: storageRevision)
     }
 
-    /// The keys of the entries whose values may differ from those in a list.
-    func editedKeys(since list: JournaledList) -> Set<String> {
-        commits.reduce(into: Set(list.overrides.keys)) { keys, commit in
-            if commit.revision > list.revision { keys.formUnion(commit.edits.keys) }
-        }
+    /// The values of the entries that may differ from those in a list.
+    func edits(since list: JournaledList) -> EntryEdits {
+        var edits = list.overrides.mapValues(\.newValue)
+        for commit in commits where commit.revision > list.revision { commit.apply(to: &edits) }
+        return edits
+    }
+
+    /// Replaces the entries by equal ones.
+    mutating func replaceEntries(by equal: StorageEntries) {
+        entries = equal.stored(at: storageRevision)
     }
 
     /// Sets the entries, from the content of a recorded list.
     mutating func load(_ content: StorageEntries, of list: JournaledList) {
-        var changes = list.overrides.mapValues(\.newValue)
-        for commit in commits where commit.revision > list.revision { commit.apply(to: &changes) }
-        entries = StorageEntries(content, with: changes, revision: storageRevision)
+        entries = StorageEntries(content, with: edits(since: list), revision: storageRevision)
     }
 }
 

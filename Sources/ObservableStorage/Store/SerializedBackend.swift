@@ -139,6 +139,7 @@ extension Synchronizer {
                 defer { activity?.finish() }
                 try await self.storage.interruption.cover { try journaling.checkpoint() }
             }
+            releaseDecodedValues()
         } catch {
             throw StorageError.writing(storage.name, error)
         }

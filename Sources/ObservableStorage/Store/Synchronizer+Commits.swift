@@ -1,3 +1,5 @@
+import Dispatch
+
 // Edits on their way to the backend.
 extension Synchronizer {
     typealias Body = @Sendable (inout StoreTransaction) throws -> Void
@@ -144,9 +146,24 @@ extension Synchronizer {
         recordAvailable()
         scheduleCheckpoint(isOwn: true)
         scheduleLogRemoval()
+        releaseDecodedValues()
         if change.needsFlush { scheduleFlush() }
         releaseIfIdle()
         return change.deliveries
+    }
+
+    /// Releases values that a large list has, after it was written: they are decoded when they are read.
+    nonisolated func releaseDecodedValues() {
+        guard storage.journaling?.isLarge == true else { return }
+        // After whoever waits for the write.
+        storage.executor.queue.async { [weak self] in
+            self?.start { synchronizer in
+                guard let encoded = synchronizer.storage.journaling?.encodedEntries(of: synchronizer.base) else { return }
+                synchronizer.base = encoded
+                let (stored, edited) = encoded.unmerged
+                synchronizer.cache.take { $0.entries.rebase(on: stored, except: edited) }
+            }
+        }
     }
 
     /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false

@@ -81,8 +81,8 @@ struct BinaryEditor {
         references = try BinaryReferences(in: list)
         let (counts, root) = (references.counts, list.root)
         unused = counts.indices.filter { counts[$0] == 0 && $0 != root }
-        // Writing more anew takes about as long, and shares equal leaves.
-        guard count <= 8 + entries.count / 16, try areKeysSorted() else { return nil }
+        // Writing more anew takes about as long, and shares equal leaves; large ones take longer, and several times the memory.
+        guard count <= 8 + max(entries.count / 16, bytes.count / 4096), try areKeysSorted() else { return nil }
         // Other writers leave space between objects, or let them overlap; what overlaps an object that is left out is found by its end.
         guard references.sizeOfObjects == list.objectsEnd - BinaryReader.headerSize else { return nil }
     }

@@ -29,6 +29,7 @@ struct EntryTableModelTests {
             case 14..<16: twins[place].hold(name)
             case 16: twins[place].letGo(name)
             case 17: twins[place].markWritten()
+            case 18: try twins[place].rebase(using: &generator)
             default: twins[place].sweep()
             }
             twins[place].check()
@@ -90,6 +91,15 @@ struct EntryTableModelTests {
             table.markWritten(written)
             for (name, edit) in written where pending[name]?.revision == edit.revision { pending[name] = nil }
             written = table.pending
+        }
+
+        /// Takes values from a storage that has other values of some entries, and of those with pending edits.
+        mutating func rebase(using generator: inout SeededGenerator) throws {
+            var stored = values
+            let edited = ["a", "b", "d"].filter { _ in Int.random(in: 0..<3, using: &generator) == 0 }
+            for name in edited + pending.keys { stored[name] = [nil, 0, 1].randomElement(using: &generator) ?? nil }
+            let list = LazyEntries(try PropertyListValue.dictionary(stored).encoded(as: .binary))
+            _ = table.rebase(on: list.map { StoredValues($0) } ?? StoredValues(stored), except: edited)
         }
 
         /// Reads enough unwritten names that unused ones are removed.

@@ -64,6 +64,29 @@ struct EntryTableTests {
         #expect(store.entries == ["kept": 1])
     }
 
+    @Test("Entries without other state are removed when the storage has their values")
+    func rebased() throws {
+        let values: [String: PropertyListValue] = ["a": 1, "b": 2, "c": 3, "edited": 4, "held": 5, "unread": 6]
+        var table = EntryTable(StoredValues(values), store: 1)
+        for name in values.keys { _ = table.ensureEntry(name) }
+        let held = table.ensureEntry("held")
+        _ = table.exchange("edited", 7, edit: 1)
+        // Its earlier value is kept for readers that cannot decode the present one.
+        _ = table.exchange("unread", 8, edit: 2)
+        table.markWritten(["unread": try #require(table.pending("unread"))])
+        let stored = values.merging(["unread": 8]) { $1 }
+        let list = try #require(LazyEntries(try PropertyListValue.dictionary(stored).encoded(as: .binary)))
+        let removed = table.rebase(on: StoredValues(list))
+        #expect(removed.entries.map(\.name).sorted() == ["a", "b", "c"])
+        #expect(table.touched.map(\.name).sorted() == ["edited", "held", "unread"] && table.entry("held") === held)
+        #expect(table.values == stored.merging(["edited": 7]) { $1 } && table.count == 6 && table.hasPending)
+        // Snapshots have all values anyway.
+        _ = table.values(at: 2)
+        _ = table.ensureEntry("a")
+        #expect(table.rebase(on: StoredValues(stored)).entries.isEmpty)
+        #expect(table.values(at: 3).values.values == stored.merging(["edited": 7]) { $1 })
+    }
+
     @Test("Removing one entry does not affect looking up the others")
     func forgotten() {
         var table = EntryTable(["a": 1, "b": 2, "c": 3], store: 1)

@@ -19,6 +19,16 @@ struct StoredValuesTests {
         }
     }
 
+    @Test("A value is found, and hidden, without decoding it")
+    func hidden() throws {
+        for start in try forms(of: ["K": 1, "b": [2]]) {
+            var values = start
+            #expect(values.contains("K") && values.contains("\u{212A}") && !values.contains("k") && !values.contains("\u{E9}"))
+            values.hide("b")
+            #expect(!values.contains("b") && values["b"] == nil && values.count == 1 && values.names == ["K"] && values.values == ["K": 1])
+        }
+    }
+
     @Test("Values that are removed or merged are those of a dictionary")
     func edits() throws {
         for start in try forms(of: ["a": 1, "b": [2], "c": "three"]) {
