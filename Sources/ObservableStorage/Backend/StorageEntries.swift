@@ -106,10 +106,12 @@ public struct StorageEntries: Sendable {
         edits = [:]
     }
 
-    /// The same entries, decoded when they are read from the list that was written with them; nil if they are already, or cannot be.
+    /// Whether some entries are decoded, and not only when they are read.
+    var hasDecodedValues: Bool { !edits.isEmpty || base.encodedSize == 0 }
+
+    /// The same entries, decoded when they are read from the list that was written with them; nil if they cannot be.
     func encoded(in list: Data) -> StorageEntries? {
-        guard !edits.isEmpty || base.encodedSize == 0, let entries = LazyEntries(list) else { return nil }
-        return encoded(as: StorageEntries(entries), with: [:])
+        LazyEntries(list).map { encoded(as: StorageEntries($0), with: [:]) }
     }
 
     /// The same entries, decoded when they are read from others, from which they differ in some.

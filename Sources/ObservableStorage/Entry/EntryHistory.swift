@@ -37,9 +37,10 @@ struct EntryHistory: Sendable {
         earlier.isEmpty && inner.isEmpty
     }
 
-    /// Whether the history need not be kept while nobody reads the entry: the present value is valid, or nothing is known.
+    /// Whether the history need not be kept while nobody reads the entry. It is needed for readers that cannot decode the present value, if
+    /// that is not known to be valid, or there were such readers.
     var isDispensable: Bool {
-        inner.isEmpty && (isGood || earlier.isEmpty && unreportedRevision == 0)
+        inner.isEmpty && (earlier.isEmpty ? unreportedRevision <= revision : isGood && unreportedRevision == 0)
     }
 
     /// Earlier values of a key that may be valid, the newest first.

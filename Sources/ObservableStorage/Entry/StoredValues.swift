@@ -24,8 +24,8 @@ struct StoredValues: Sendable {
         if !removed.isEmpty, removed.contains(name) { return nil }
         return switch source {
         case .decoded(let values): values[name]
-        // Another name may be equivalent to one of ASCII.
-        case .encoded(let entries, let all): name.isASCII ? entries[name] : all.value[name]
+        // All names are of ASCII.
+        case .encoded(let entries, _): name.inASCII.flatMap { entries[$0] }
         }
     }
 
@@ -75,8 +75,8 @@ struct StoredValues: Sendable {
 
     /// Whether there is a value, which is not decoded.
     func contains(_ name: String) -> Bool {
-        guard !removed.contains(name), case .encoded(let entries, _) = source, name.isASCII else { return self[name] != nil }
-        return entries.contains(name)
+        guard !removed.contains(name), case .encoded(let entries, _) = source else { return self[name] != nil }
+        return name.inASCII.map(entries.contains) ?? false
     }
 
     /// Removes a value that is present, without decoding it.
@@ -101,6 +101,20 @@ extension StoredValues: ExpressibleByDictionaryLiteral {
 }
 
 extension String {
-    /// Whether all characters are ASCII, so that no other name is equivalent.
-    var isASCII: Bool { utf8.allSatisfy { $0 < 0x80 } }
+    /// The string of ASCII that is equal to this one; nil if there is none.
+    var inASCII: String? {
+        if utf8.allSatisfy({ $0 < 0x80 }) { return self }
+        // Strings are equal if the canonical decompositions of their characters are. Only three other characters decompose into ASCII.
+        var result = ""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\u{212A}": result += "K"
+            case "\u{37E}": result += ";"
+            case "\u{1FEF}": result += "`"
+            case _ where scalar.isASCII: result.unicodeScalars.append(scalar)
+            default: return nil
+            }
+        }
+        return result
+    }
 }

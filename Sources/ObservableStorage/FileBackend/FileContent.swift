@@ -10,6 +10,13 @@ struct FileContent: Sendable {
     let format: PropertyListFormat
     /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool
+    /// Whether it was found that the entries cannot be decoded one by one when they are read.
+    var isIndivisible = false
+
+    /// Whether the list is so large that memory matters, and has decoded entries that may be decoded when they are read instead.
+    var hasReleasableValues: Bool {
+        bytes.count >= FreedMemory.smallestList && format == .binary && !isIndivisible && entries.hasDecodedValues
+    }
 
     /// Whether there is a file, and it is empty: a list without entries.
     var isBlank: Bool { identity != nil && bytes.isEmpty }
@@ -51,5 +58,6 @@ struct FileContent: Sendable {
             throw .malformed(file: file, offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
         }
         self.init(identity: identity, bytes: bytes, entries: StorageEntries(entries), format: format, lookedAt: time)
+        isIndivisible = true
     }
 }

@@ -38,8 +38,8 @@ protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     /// The share of the time that writes behind may take after the last one; 1 if they need not wait.
     var writingShare: Double { get }
 
-    /// Whether the storage is so large that memory matters.
-    var isLarge: Bool { get }
+    /// Whether the storage is a large list with decoded entries that may be decoded when they are read instead. Asked after each commit.
+    var hasReleasableValues: Bool { get }
     /// The entries of the storage, decoded when they are read, if it is a large list that was written with them, except for later commits;
     /// nil otherwise.
     ///
@@ -77,18 +77,20 @@ extension PropertyListFile: JournalingBackend {
     // Writing a list of that size takes little longer than synchronizing it.
     private static let smallSize = 256 << 10
 
-    var isLarge: Bool { list.cached.withLock { ($0?.bytes.count ?? 0) >= FreedMemory.smallestList } }
+    var hasReleasableValues: Bool { list.cached.withLock { $0?.hasReleasableValues ?? false } }
 
     func encodedEntries(of known: StorageEntries) -> StorageEntries? {
-        guard isLarge, let content = list.cached.withLock({ $0 }), content.format == .binary,
-            let edits = journal.isKnown
-                ? journal.edits(of: known, since: content) : content.entries.isCopy(of: known) ? [:] : nil,
-            let encoded = content.entries.encoded(in: content.bytes)
+        guard let content = list.cached.withLock({ $0 }), content.hasReleasableValues,
+            let edits = journal.isKnown ? journal.edits(of: known, since: content) : content.entries.isCopy(of: known) ? [:] : nil
         else { return nil }
+        let encoded = content.entries.encoded(in: content.bytes)
         list.cached.take { cached in
-            if cached?.entries.isCopy(of: content.entries) == true { cached?.entries = encoded }
+            if cached?.entries.isCopy(of: content.entries) == true {
+                if let encoded { cached?.entries = encoded } else { cached?.isIndivisible = true }
+            }
             return content
         }
+        guard let encoded else { return nil }
         let entries = known.encoded(as: encoded, with: edits)
         journal.replaceEntries(by: entries)
         return entries

@@ -154,14 +154,14 @@ extension Synchronizer {
 
     /// Releases values that a large list has, after it was written: they are decoded when they are read.
     nonisolated func releaseDecodedValues() {
-        guard storage.journaling?.isLarge == true else { return }
+        guard storage.journaling?.hasReleasableValues == true else { return }
         // After whoever waits for the write.
         storage.executor.queue.async { [weak self] in
             self?.start { synchronizer in
                 guard let encoded = synchronizer.storage.journaling?.encodedEntries(of: synchronizer.base) else { return }
                 synchronizer.base = encoded
                 let (stored, edited) = encoded.unmerged
-                synchronizer.cache.take { $0.entries.rebase(on: stored, except: edited) }
+                synchronizer.cache.take { $0.rebase(on: stored, except: edited) }
             }
         }
     }

@@ -73,6 +73,41 @@ struct LargeListTests {
         #expect(try ObservableStore(at: folder.file("list.plist"), access: .readOnly).entries == store.entries)
     }
 
+    @Test("A list in which no entry can be found again is examined once", arguments: [JournalMode.off, .edits, .full()])
+    func indivisible(_ journal: JournalMode) async throws {
+        let store = try store(journal)
+        let journaling = try #require(store.synchronizer.storage.journaling)
+        let name = StorageKey("\u{E9}", default: 0)
+        store[name] = 1
+        for number in 0..<20 { store[key(number)] = text(number + 1) }
+        try await store.flush(to: .storage)
+        for _ in 0..<1_000 where journaling.hasReleasableValues { await store.settle() }
+        #expect(!journaling.hasReleasableValues && touched(store) > 20)
+        let other = try ObservableStore(at: folder.file("list.plist"), access: .readOnly)
+        #expect(other.synchronizer.storage.journaling?.hasReleasableValues == false && other.entries == store.entries)
+        // Until it is written without the cause.
+        store.remove(name)
+        try await store.flush(to: .storage)
+        await settle(store)
+        #expect(!journaling.hasReleasableValues && touched(store) < 10)
+        try await store.close()
+    }
+
+    @Test("A commit to the journal is no reason to examine the list")
+    func commits() async throws {
+        let store = try store(.full(quiet: .seconds(3600), atMost: .seconds(3600)))
+        let journaling = try #require(store.synchronizer.storage.journaling)
+        for number in 1...6 {
+            store[key(number)] = "edited"
+            try await store.flush(to: .journal)
+            #expect(journaling.needsCheckpoint && !journaling.hasReleasableValues)
+            guard number == 3 else { continue }
+            try await store.flush(to: .storage)
+            for _ in 0..<1_000 where journaling.hasReleasableValues { await store.settle() }
+        }
+        try await store.close()
+    }
+
     @Test("Changes by others to entries that are found in the list are noticed", arguments: [JournalMode.edits, .full()])
     func external(_ journal: JournalMode) async throws {
         let store = try store(journal)

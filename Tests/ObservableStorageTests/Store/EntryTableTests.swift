@@ -87,6 +87,40 @@ struct EntryTableTests {
         #expect(table.values(at: 3).values.values == stored.merging(["edited": 7]) { $1 })
     }
 
+    @Test("An entry is kept while a reader of another type needs what is known of it")
+    func misread() throws {
+        let text = ObjectIdentifier(String.self)
+        var table = EntryTable(StoredValues(["a": "old", "read": "old", "reported": "old"]), store: 1)
+        for name in ["a", "read", "reported"] { _ = table.exchange(name, "new", edit: 0, revision: 1, type: text) }
+        func read(_ name: String, _ revision: UInt64, _ good: PropertyListValue?) -> Bool {
+            table.ensureEntry(name).content.history.markInvalid("new", of: EntryName(own: name), revision: revision, insteadOf: good).isNew
+        }
+        #expect(read("read", 1, "old"))
+        _ = table.exchange("reported", "newer", edit: 0, revision: 2, type: text)
+        #expect(read("reported", 2, nil))
+        func rebase() -> [String] {
+            table.rebase(on: StoredValues(table.values)).entries.map(\.name).sorted()
+        }
+        #expect(rebase() == ["a"])
+        #expect(!read("read", 1, "old") && !read("reported", 2, nil))
+        #expect(table.entry("read")?.content.history.earlier == ["old"])
+        _ = table.exchange("reported", "newest", edit: 0, revision: 3, type: text)
+        #expect(rebase() == ["reported"])
+    }
+
+    @Test("After a store was closed, edits that were discarded are still read")
+    func discarded() {
+        let cache = EntryCache(entries: ["a": 1], executor: DispatchQueueExecutor(label: "store"))
+        let kept = cache.update { state in
+            _ = state.entries.exchange("a", 2, edit: 1)
+            state.isClosed = true
+            _ = state.discardPending()
+            let removed = state.rebase(on: ["a": 1], except: [])
+            return removed == nil && state.entries["a"] == 2
+        }
+        #expect(kept)
+    }
+
     @Test("Removing one entry does not affect looking up the others")
     func forgotten() {
         var table = EntryTable(["a": 1, "b": 2, "c": 3], store: 1)
@@ -134,10 +168,12 @@ struct EntryTableTests {
 extension EntryTable {
     /// The previous value; nil if it is the same.
     mutating func exchange(
-        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, condition: EntryEdits? = nil
+        _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, type: ObjectIdentifier? = nil,
+        condition: EntryEdits? = nil
     ) -> PropertyListValue?? {
         var replaced: Entry.Replaced = (value, [])
         let entry = ensureEntry(name)
-        return exchange(entry, &replaced, edit: edit, revision: revision ?? edit, condition: condition) ? .some(replaced.value) : nil
+        let isChanged = exchange(entry, &replaced, edit: edit, revision: revision ?? edit, type: type, condition: condition)
+        return isChanged ? .some(replaced.value) : nil
     }
 }

@@ -19,6 +19,18 @@ struct StoredValuesTests {
         }
     }
 
+    @Test("The characters that are equal to one of ASCII are known")
+    func equivalentCharacters() {
+        let ascii = Set((0..<0x80 as Range<UInt8>).map { String(UnicodeScalar($0)) })
+        for scalar in (0x80...0x10FFFF as ClosedRange<UInt32>).lazy.compactMap(UnicodeScalar.init) {
+            let character = String(scalar)
+            guard ascii.contains(character) || character.inASCII != nil else { continue }
+            #expect(character.inASCII == character && character.inASCII?.utf8.count == 1)
+        }
+        #expect("a\u{212A}\u{37E}\u{1FEF}\r\n".inASCII.map { Array($0.utf8) } == Array("aK;`\r\n".utf8))
+        #expect("K\u{301}".inASCII == nil && "\u{226E}".inASCII == nil && "\u{212A}\u{E9}".inASCII == nil)
+    }
+
     @Test("A value is found, and hidden, without decoding it")
     func hidden() throws {
         for start in try forms(of: ["K": 1, "b": [2]]) {
