@@ -35,7 +35,7 @@ public struct KeyedTransaction<Keys: KeyGroup> {
 
 extension KeyedStore {
     /// Runs a transaction with the group's keys; see ``ObservableStore/update(_:)``.
-    public func update<Result: Sendable>(
+    public nonisolated(nonsending) func update<Result: Sendable>(
         _ body: @Sendable (inout KeyedTransaction<Keys>) throws -> Result
     ) async throws -> Result {
         defer { table.keepLastValid(of: store) }

@@ -176,7 +176,8 @@ struct Deliveries: Sendable {
     }
 
     /// Waits until the deliveries have run, on any thread, up to a short time limit.
-    func wait() async {
+    nonisolated(nonsending) func wait() async {
+        if isEmpty { return }
         let deadline = DispatchTime.now() + DeliveryQueue.patience
         for ticket in readers + listeners { await ticket.queue.waitForDelivery(at: ticket.position, until: deadline) }
     }

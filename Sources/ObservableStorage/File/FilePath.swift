@@ -1,4 +1,5 @@
 import FoundationSubset
+import PropertyListCoding
 
 /// An absolute path with `..` and symbolic links as given: only the file system can resolve them.
 ///
@@ -113,8 +114,6 @@ struct AbsolutePath: Sendable {
 /// If it was found by following a path, its folder is open, and calls look up the name in that folder, even if the folder's path leads
 /// elsewhere meanwhile: other users may replace any folder that they own with a link.
 package struct ResolvedPath: Sendable {
-    /// The folder and the name.
-    let path: String
     let folder: String
     /// The last component; empty for the root folder.
     let name: String
@@ -126,7 +125,6 @@ package struct ResolvedPath: Sendable {
 
     /// A name in a resolved folder. A link of that name is not followed.
     init(_ name: String, in folder: String) {
-        path = folder == "/" ? "/" + name : folder + "/" + name
         self.folder = folder
         self.name = name
         openFolder = nil
@@ -134,10 +132,14 @@ package struct ResolvedPath: Sendable {
 
     /// A name in an open folder. A link of that name is not followed.
     init(_ name: String, in folder: OpenFolder) {
-        path = folder.path == "/" ? "/" + name : folder.path + "/" + name
         self.folder = folder.path
         self.name = name
         openFolder = folder
+    }
+
+    /// The folder and the name.
+    var path: String {
+        folder == "/" ? "/" + name : folder + "/" + name
     }
 
     /// Creates a path that is already resolved. The root is its own folder.
@@ -183,10 +185,11 @@ package struct ResolvedPath: Sendable {
 extension ResolvedPath: Hashable {
     // Strings that differ in normalization only are equal; most file systems keep them apart.
     package static func == (left: ResolvedPath, right: ResolvedPath) -> Bool {
-        left.path.utf8.elementsEqual(right.path.utf8)
+        left.name.hasSameBytes(as: right.name) && left.folder.hasSameBytes(as: right.folder)
     }
 
     package func hash(into hasher: inout Hasher) {
-        hasher.combine(path)
+        hasher.combine(folder)
+        hasher.combine(name)
     }
 }

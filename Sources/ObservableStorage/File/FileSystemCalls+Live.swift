@@ -119,11 +119,11 @@ private func call<Result: SignedInteger>(
     _ path: ResolvedPath, _ body: (_ folder: Int32, _ path: UnsafePointer<CChar>) -> Result
 ) throws(SystemError) -> Result {
     let text = path.openFolder == nil ? path.path : path.name
-    // C would treat the NUL as the end of the path, and open another file.
-    guard !text.utf8.contains(0) else { throw SystemError(EINVAL) }
     // errno is read before the string's memory is freed, which might change it.
-    let (result, code) = text.withCString { text in
-        let result = body(path.openFolder?.descriptor ?? AT_FDCWD, text)
+    let (result, code) = text.withCString { bytes -> (Result, Int32) in
+        // C would treat a NUL as the end of the path, and open another file.
+        guard strlen(bytes) == text.utf8.count else { return (-1, EINVAL) }
+        let result = body(path.openFolder?.descriptor ?? AT_FDCWD, bytes)
         return (result, result < 0 ? errno : 0)
     }
     guard result >= 0 else { throw SystemError(code) }

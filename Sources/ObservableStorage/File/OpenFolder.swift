@@ -1,4 +1,5 @@
 import FoundationSubset
+import PropertyListCoding
 
 /// An open folder, in which names are looked up even if its path leads elsewhere meanwhile.
 package final class OpenFolder: Sendable {
@@ -104,7 +105,7 @@ extension FileSystemCalls {
     /// It takes three calls, and not one for each folder on the path.
     private func isDirect(_ path: AbsolutePath, to target: ResolvedPath, in folder: OpenFolder) -> Bool {
         let given = ResolvedPath(splitting: path.text)
-        guard given.name.utf8.elementsEqual(target.name.utf8) else { return false }
+        guard given.name.hasSameBytes(as: target.name) else { return false }
         do throws(SystemError) {
             guard try status(at: target)?.kind != .link else { return false }
             return try isFile(folder.descriptor, at: ResolvedPath(splitting: given.folder), followsLinks: true)

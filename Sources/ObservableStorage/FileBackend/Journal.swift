@@ -73,7 +73,7 @@ final class Journal: Sendable {
 
     /// What is known of the journal of a list; nil also if a link led to another list before.
     func known(of target: ResolvedPath) -> JournalState? {
-        latest.withLock { $0?.file.path == target.journal ? $0 : nil }
+        latest.withLock { $0?.file.list == target ? $0 : nil }
     }
 
     /// The list to which the path leads, with its folder open: usually still that of the known journal, which takes a fifth of the calls of
@@ -213,7 +213,7 @@ final class Journal: Sendable {
     /// Keeps what was read, unless another thread has read more meanwhile.
     func keep(_ state: JournalState, after known: JournalState?) {
         latest.take { current in
-            guard current?.file.path != state.file.path || (current?.file === known?.file && current?.end == known?.end) else {
+            guard current?.file.list != state.file.list || (current?.file === known?.file && current?.end == known?.end) else {
                 return current
             }
             defer { current = state }

@@ -148,11 +148,8 @@ extension JournalHeader {
 extension UnsafeRawBufferPointer {
     /// Whether all bytes are zero.
     var isZero: Bool {
-        var (offset, bits) = (0, UInt64(0))
-        while offset + 8 <= count {
-            bits |= loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            offset += 8
-        }
-        return bits == 0 && self[offset...].allSatisfy { $0 == 0 }
+        guard let first, let start = baseAddress else { return true }
+        // Each byte is equal to the next one: a commit looks at 12 KB, for which a loop takes a twentieth of its instructions.
+        return first == 0 && memcmp(start, start + 1, count - 1) == 0
     }
 }

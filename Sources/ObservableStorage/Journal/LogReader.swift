@@ -32,7 +32,7 @@ struct LogReader {
     }
 
     mutating func text() -> String? {
-        bytes().flatMap { String(validating: $0, as: UTF8.self) }
+        bytes().flatMap { String(utf8: $0) }
     }
 
     /// The names of a path.

@@ -58,7 +58,7 @@ extension ObservableStore {
     /// Observers have been told what is different when this returns, unless a listener is slow.
     ///
     /// - Throws: the error of a storage that cannot be read; ``StorageError/closed``. The last values are kept.
-    public nonisolated func reload() async throws(StorageError) {
+    public nonisolated(nonsending) func reload() async throws(StorageError) {
         let deliveries = try await readEverything()
         for deliveries in deliveries {
             cache.deliver(deliveries)

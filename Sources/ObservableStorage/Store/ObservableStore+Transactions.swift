@@ -49,21 +49,22 @@ extension ObservableStore {
     /// Runs a transaction: reads the stored entries, applies the closure to them and writes them, with no edit of another process in
     /// between.
     ///
-    /// The changes of the closure are one revision, which has been delivered when this method returns, unless a listener is slow. The
-    /// closure runs again, on the latest entries, if another writer changed them meanwhile; only the last run takes effect. It reads stored
-    /// values also where overrides hide them, which are not stored by `+=` for this reason.
+    /// The changes of the closure are one revision, which has been delivered when this method returns, on the actor of the caller, unless a
+    /// listener is slow. The closure runs on the queue of the store, and again, on the latest entries, if another writer changed them
+    /// meanwhile; only the last run takes effect. It reads stored values also where overrides hide them, which are not stored by `+=` for
+    /// this reason.
     ///
     /// - Returns: the result of the closure, after the changes are on disk.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the file cannot be locked, read or written;
     ///   ``StorageError/nestedUpdate`` if called inside a transaction of the same store.
-    public nonisolated func update<Result: Sendable>(
+    public nonisolated(nonsending) func update<Result: Sendable>(
         _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
         try await update(origin: .local, body)
     }
 
     /// Runs a transaction whose changes have an origin.
-    nonisolated func update<Result: Sendable>(
+    nonisolated(nonsending) func update<Result: Sendable>(
         origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
         if TransactionContext.isOpen(of: self) { throw StorageError.nestedUpdate }

@@ -34,7 +34,7 @@ extension ObservableStore {
     /// - Throws: the error of a migration, and nothing changes; ``StorageError`` as ``update(_:)`` does, and
     ///   ``StorageError/unreadable(file:reason:edits:)`` if a later version of the program has migrated the entries to a number that is not
     ///   among these: they may mean something else.
-    public nonisolated func migrate(_ migrations: [StoreMigration]) async throws {
+    public nonisolated(nonsending) func migrate(_ migrations: [StoreMigration]) async throws {
         guard let last = migrations.map(\.schemaVersion).max(), schemaVersion != last else { return }
         try await update(origin: .migration) { [name] transaction in
             let done = try transaction.value(for: Self.schemaVersionKey)

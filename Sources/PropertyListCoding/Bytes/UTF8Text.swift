@@ -128,6 +128,15 @@ extension String {
         }
     }
 
+    /// Creates a string from UTF-8; nil if it is not valid.
+    ///
+    /// `init(validating:as:)` takes ten times as long for a short name: it is not specialized.
+    package init?(utf8 bytes: UnsafeRawBufferPointer) {
+        let isASCII = bytes.isASCII
+        guard isASCII || bytes.firstInvalidUTF8() == nil else { return nil }
+        self.init(validUTF8: bytes, isASCII: isASCII)
+    }
+
     /// Calls a closure with the UTF-8 of the string.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         if let result = utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) { return result }
@@ -137,7 +146,7 @@ extension String {
     }
 
     /// Whether two strings have the same UTF-8; `==` compares them normalized.
-    func hasSameBytes(as other: String) -> Bool {
+    package func hasSameBytes(as other: String) -> Bool {
         withBytes { left in
             other.withBytes { right in left.count == right.count && left.isRepeated(in: right, at: 0) }
         }

@@ -47,6 +47,31 @@ struct TransactionTests {
         #expect(try storage.open().entries == ["text": .string("kept")])
     }
 
+    private actor Caller {
+        nonisolated let executor = DispatchQueueExecutor(label: "caller")
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+        func update(_ store: ObservableStore) async throws {
+            try await store.update { $0[Keys.count] += 1 }
+            try await KeyedStore<CountKeys>(store).update { $0.count += 1 }
+        }
+    }
+
+    private struct CountKeys: KeyGroup {
+        let count = StorageKey("count", default: 0)
+    }
+
+    @Test("Listeners of a transaction run on the actor that has called it", arguments: Fixture.allCases)
+    func listenersOfCaller(fixture: Fixture) async throws {
+        let store = try fixture.make().open()
+        let caller = Caller()
+        let told = Recorder<Bool>()
+        let token = store.addUpdateListener(for: Keys.count) { [executor = caller.executor] _ in told.record(executor.isCurrent) }
+        try await caller.update(store)
+        #expect(told.elements == [true, true])
+        withExtendedLifetime(token) {}
+    }
+
     @Test("When a transaction returns, its change has been delivered, also if another task delivers it")
     func delivered() async throws {
         let store = try Fixture.memory.make().open()
