@@ -2,6 +2,7 @@ package import FoundationSubset
 
 /// Stands in for the block of the library, which maps memory.
 package struct MemoryBlock: ~Copyable {
+    static let smallestMapping = Int.max
     package private(set) var start: UnsafeMutableRawPointer
     package private(set) var size: Int
 

@@ -44,7 +44,7 @@ extension JSONEditor {
     mutating func addAndRemove(in frame: Frame, before close: Int, depth: Int) throws(PropertyListError) {
         var children = frame.children
         var additions = frame.additions[...]
-        if !additions.isEmpty, let first = children.first, children.allSatisfy(\.isRemoved), let (key, value) = additions.popFirst() {
+        if !additions.isEmpty, let first = children.first, children.allSatisfy({ $0.isRemoved }), let (key, value) = additions.popFirst() {
             // In the place of the first child, the first addition has its comma and its comments.
             let layout = layout(in: frame, margin: first.line.map { text($0.indentation) }, depth: depth)
             change(first.start..<first.end, to: try JSONWriter.write(value, for: key, in: layout))
@@ -67,7 +67,7 @@ extension JSONEditor {
             // What was before the last child is the last one now.
             let beginsLine = bytes.line(of: comma, after: end).flatMap { $0.indentation.upperBound == comma ? $0 : nil }
             let next = bytes.endOfSpaces(from: last.end, before: close)
-            let isAlone = survivors == children.count - 1 && text(last.anchor..<last.start).allSatisfy(\.isXMLSpace)
+            let isAlone = survivors == children.count - 1 && text(last.anchor..<last.start).allSatisfy { $0.isXMLSpace }
             let isBeforeLineEnding = isAlone && bytes.endOfLineEnding(at: next) > next
             let keepsLine = !isBeforeLineEnding && hasLineComment(in: end..<comma)
             change((keepsLine ? comma : beginsLine?.ending.lowerBound ?? comma)..<comma + 1)
@@ -80,7 +80,7 @@ extension JSONEditor {
     private mutating func remove(_ child: Child, isLast: Bool, before close: Int, afterCommentsFrom comments: Int?) {
         var end = child.end
         if let comma = child.comma {
-            if text(child.end..<comma).allSatisfy(\.isXMLSpace) { end = comma + 1 } else { change(comma..<comma + 1) }
+            if text(child.end..<comma).allSatisfy({ $0.isXMLSpace }) { end = comma + 1 } else { change(comma..<comma + 1) }
         }
         let next = bytes.endOfSpaces(from: end, before: close)
         let endsLine = next == close || bytes.endOfLineEnding(at: next) > next

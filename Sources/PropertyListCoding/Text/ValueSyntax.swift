@@ -55,7 +55,7 @@ package enum ValueSyntax: String, CaseIterable {
     private static func real(_ text: String) -> Double? {
         guard let real = Double(text) else { return nil }
         // `Double` parses a number that is out of range as infinity.
-        return real.isInfinite && !text.lowercased().contains("inf") ? nil : real
+        return real.isInfinite && !text.lowercased().unicodeScalars.contains("i") ? nil : real
     }
 
     private static func boolean(_ text: String) -> Bool? {
