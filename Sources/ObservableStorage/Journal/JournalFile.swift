@@ -123,24 +123,38 @@ final class JournalFile: Sendable {
     func records(
         from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail
     ) throws(StorageError) -> JournalRecords? {
-        do throws(SystemError) {
-            let size = Int(clamping: try calls.status(of: descriptor).identity.size)
-            guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
+        try reading(from: offset) { size throws(SystemError) in
             guard size >= offset else { return nil }
             let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))
             let records = JournalRecords(first, from: offset, after: chain)
             if first.count == size - offset || records.end < offset + first.count && !records.hasRemainder { return records }
             return JournalRecords(try calls.bytes(of: descriptor, at: offset, count: size - offset), from: offset, after: chain)
-        } catch let error where error.code == EFBIG {
-            throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
-        } catch {
-            throw .unreadable(file: list.path, reason: "\(error.reason) (reading its journal \(path.path))")
         }
     }
 
     /// Whether the file reaches to an offset, and nothing was written after it.
     func isEnd(_ offset: Int) throws(StorageError) -> Bool {
-        try records(from: offset, after: 0).map { !$0.hasRemainder } ?? false
+        try reading(from: offset) { size throws(SystemError) in
+            guard size >= offset else { return false }
+            return try calls.bytes(of: descriptor, at: offset, count: min(JournalFormat.tail, size - offset)).withUnsafeBytes(\.isZero)
+        }
+    }
+
+    /// Reads from an offset on.
+    ///
+    /// - Parameter body: receives the size of the file.
+    private func reading<Result>(
+        from offset: Int, _ body: (_ size: Int) throws(SystemError) -> Result
+    ) throws(StorageError) -> Result {
+        do throws(SystemError) {
+            let size = Int(clamping: try calls.status(of: descriptor).identity.size)
+            guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
+            return try body(size)
+        } catch let error where error.code == EFBIG {
+            throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
+        } catch {
+            throw .unreadable(file: list.path, reason: "\(error.reason) (reading its journal \(path.path))")
+        }
     }
 
     // MARK: Writing
