@@ -183,7 +183,7 @@ extension DeliveryQueue {
     }
 
     /// Waits until the delivery at a position has run, or until a deadline.
-    nonisolated(nonsending) func waitForDelivery(at position: UInt64, until deadline: DispatchTime) async {
+    func waitForDelivery(at position: UInt64, until deadline: DispatchTime) async {
         let end = AsyncStream<Never> { continuation in
             guard wake(after: position, { continuation.finish() }) else { return continuation.finish() }
             DispatchQueue.global().asyncAfter(deadline: deadline) { continuation.finish() }

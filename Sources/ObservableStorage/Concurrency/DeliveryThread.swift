@@ -176,8 +176,7 @@ struct Deliveries: Sendable {
     }
 
     /// Waits until the deliveries have run, on any thread, up to a short time limit.
-    nonisolated(nonsending) func wait() async {
-        if isEmpty { return }
+    func wait() async {
         let deadline = DispatchTime.now() + DeliveryQueue.patience
         for ticket in readers + listeners { await ticket.queue.waitForDelivery(at: ticket.position, until: deadline) }
     }

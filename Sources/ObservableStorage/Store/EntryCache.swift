@@ -139,6 +139,13 @@ final class EntryCache: Sendable {
         if executor.isCurrent { deliveries.handOver() } else { deliveries.deliver() }
     }
 
+    /// Delivers changes to observers on the thread pool, and waits until they are delivered: listeners must not block the store's queue, nor
+    /// wait for the caller's actor, which may be busy.
+    func deliverConcurrently(_ deliveries: Deliveries) async {
+        deliver(deliveries)
+        await deliveries.wait()
+    }
+
     // Releasing a decoded value may run a user-defined deinit, which must not run on the store's queue.
     func releaseReadings(of entries: [Entry]) {
         if entries.isEmpty { return }

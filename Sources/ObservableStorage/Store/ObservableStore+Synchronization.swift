@@ -58,20 +58,13 @@ extension ObservableStore {
     /// Observers have been told what is different when this returns, unless a listener is slow.
     ///
     /// - Throws: the error of a storage that cannot be read; ``StorageError/closed``. The last values are kept.
-    public nonisolated(nonsending) func reload() async throws(StorageError) {
-        let deliveries = try await readEverything()
-        for deliveries in deliveries {
-            cache.deliver(deliveries)
-            await deliveries.wait()
-        }
-    }
-
-    // On the store's queue, which listeners must not block.
-    private func readEverything() async throws(StorageError) -> [Deliveries] {
+    public func reload() async throws(StorageError) {
         if cache.update({ $0.isClosed }) { throw .closed }
         try layerFiles?.load { error throws(StorageError) in throw error }
-        let layers = layerFiles?.changes(in: cache)
-        return (layers.map { [$0] } ?? []) + (try await synchronizer.readAllChanges())
+        if let deliveries = layerFiles?.changes(in: cache), !deliveries.isEmpty { await cache.deliverConcurrently(deliveries) }
+        for deliveries in try await synchronizer.readAllChanges() where !deliveries.isEmpty {
+            await cache.deliverConcurrently(deliveries)
+        }
     }
 
     /// Writes the pending edits, ends every stream, and stops watching. Later edits are rejected.

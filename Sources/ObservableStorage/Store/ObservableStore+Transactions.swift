@@ -49,10 +49,9 @@ extension ObservableStore {
     /// Runs a transaction: reads the stored entries, applies the closure to them and writes them, with no edit of another process in
     /// between.
     ///
-    /// The changes of the closure are one revision, which has been delivered when this method returns, on the actor of the caller, unless a
-    /// listener is slow. The closure runs on the queue of the store, and again, on the latest entries, if another writer changed them
-    /// meanwhile; only the last run takes effect. It reads stored values also where overrides hide them, which are not stored by `+=` for
-    /// this reason.
+    /// The changes of the closure are one revision, which has been delivered when this method returns, unless a listener is slow. The
+    /// closure runs again, on the latest entries, if another writer changed them meanwhile; only the last run takes effect. It reads stored
+    /// values also where overrides hide them, which are not stored by `+=` for this reason.
     ///
     /// - Returns: the result of the closure, after the changes are on disk.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the file cannot be locked, read or written;
@@ -69,13 +68,10 @@ extension ObservableStore {
     ) async throws -> Result {
         if TransactionContext.isOpen(of: self) { throw StorageError.nestedUpdate }
         let result = Lock<Result?>(nil)
-        let deliveries = try await synchronizer.transact(origin) { transaction in
+        try await synchronizer.transact(origin) { transaction in
             let value = try TransactionContext.during(self) { try Interruption.withoutAny { try body(&transaction) } }
             result.exchange(value)
         }
-        // Not delivered on the store's queue, which listeners must not block.
-        cache.deliver(deliveries)
-        await deliveries.wait()
         guard let result = result.withLock({ $0 }) else { throw StorageError.editNotRun(by: backend) }
         return result
     }

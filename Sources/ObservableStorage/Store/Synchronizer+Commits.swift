@@ -9,15 +9,15 @@ extension Synchronizer {
         let error: any Error
     }
 
-    /// Stores the pending edits and those of a transaction.
+    /// Stores the pending edits and those of a transaction, and delivers the changes to observers.
     ///
-    /// - Returns: the deliveries for observers.
     /// - Throws: the error of the transaction; ``StorageError`` if nothing is stored.
-    func transact(_ origin: ChangeOrigin, _ body: Body) async throws -> Deliveries {
+    func transact(_ origin: ChangeOrigin, _ body: Body) async throws {
         // On the actor: closing the store waits for what has got its turn before.
         if let refusal = cache.update({ $0.refusal }) { throw refusal }
+        let deliveries: Deliveries
         do {
-            return try await storage.inTurn {
+            deliveries = try await storage.inTurn {
                 // Pending edits may leave no room for the transaction. Those that are made meanwhile follow it.
                 if storage.backend.limits.applyToCommits {
                     let last = cache.update { $0.revision }
@@ -36,6 +36,7 @@ extension Synchronizer {
         } catch {
             throw StorageError.writing(storage.name, error).with(.rolledBack)
         }
+        if !deliveries.isEmpty { await cache.deliverConcurrently(deliveries) }
     }
 
     /// Writes the edits that are pending when it is called, in as many commits as the limits of the storage require.

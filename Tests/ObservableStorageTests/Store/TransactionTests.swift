@@ -48,27 +48,34 @@ struct TransactionTests {
     }
 
     private actor Caller {
-        nonisolated let executor = DispatchQueueExecutor(label: "caller")
-        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-
-        func update(_ store: ObservableStore) async throws {
-            try await store.update { $0[Keys.count] += 1 }
-            try await KeyedStore<CountKeys>(store).update { $0.count += 1 }
+        func update(_ store: ObservableStore, _ body: @escaping @Sendable () -> Void) async throws {
+            try await store.update {
+                $0[Keys.count] += 1
+                body()
+            }
         }
+
+        func block(_ body: @Sendable () -> Bool) -> Bool { body() }
     }
 
-    private struct CountKeys: KeyGroup {
-        let count = StorageKey("count", default: 0)
-    }
-
-    @Test("Listeners of a transaction run on the actor that has called it", arguments: Fixture.allCases)
-    func listenersOfCaller(fixture: Fixture) async throws {
+    @Test("Listeners hear of a transaction while the actor that has called it is busy", arguments: Fixture.allCases)
+    func busyCaller(fixture: Fixture) async throws {
         let store = try fixture.make().open()
         let caller = Caller()
-        let told = Recorder<Bool>()
-        let token = store.addUpdateListener(for: Keys.count) { [executor = caller.executor] _ in told.record(executor.isCurrent) }
-        try await caller.update(store)
-        #expect(told.elements == [true, true])
+        let (isBlocked, isTold) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let token = store.addUpdateListener(for: Keys.count) { _ in isTold.signal() }
+        let (begun, continuation) = AsyncStream.makeStream(of: Never.self)
+        async let update: Void = caller.update(store) {
+            continuation.finish()
+            isBlocked.wait()
+        }
+        for await _ in begun {}
+        let isHeard = await caller.block {
+            isBlocked.signal()
+            return isTold.wait(timeout: .now() + 60) == .success
+        }
+        #expect(isHeard)
+        try await update
         withExtendedLifetime(token) {}
     }
 
