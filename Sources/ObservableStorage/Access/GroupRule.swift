@@ -5,12 +5,11 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
     /// The keys without the rule, which would retain this object.
     let table: KeyTable<Keys>
     private let cache: EntryCache
-    private let reports: FailureReports
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
 
     /// Creates the rule of a group; nil if the group has none.
-    init?(_ table: KeyTable<Keys>, in cache: EntryCache, _ reports: FailureReports) {
-        let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers.withoutOverrides }, of: cache, reports)
+    init?(_ table: KeyTable<Keys>, in cache: EntryCache) {
+        let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers.withoutOverrides }, of: cache)
         do throws(StorageError) {
             try table.check(defaults)
         } catch {
@@ -19,14 +18,13 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         if table.hasDefaultRule { return nil }
         self.table = table
         self.cache = cache
-        self.reports = reports
         state = Lock((defaults, nil))
-        _ = valid(StoreSnapshot(of: cache, reports))
+        _ = valid(StoreSnapshot(of: cache))
     }
 
     /// Throws an error if the present values would not be valid after a key was set.
     func check<Value>(setting stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) {
-        let present = StoreSnapshot(of: cache, reports)
+        let present = StoreSnapshot(of: cache)
         let values = present.entries
         let next = present.applying(try key.edits(storing: stored) { values[$0] })
         // Other processes, without the overrides, have to find valid values.
@@ -47,7 +45,7 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
                 defer { state.reported = error }
                 return (state.lastValid, state.reported != error)
             }
-            if isNew { reports.report(error) }
+            if isNew { cache.reports.report(error) }
             return lastValid.replacing(error)
         }
     }

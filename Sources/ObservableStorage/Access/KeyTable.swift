@@ -9,7 +9,6 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     // By the number of the group's key: a key path does not reveal the nested groups on its way, whose prefixes the name has.
     private let byNumber: [UInt64: any AnyStorageKey]
     private let cache: EntryCache
-    private let reports: FailureReports
     private let rule: GroupRule<Keys>?
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
@@ -22,10 +21,10 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     ///
     /// - Parameter isChecked: whether the rules of the group and of nested groups replace invalid values; false for keys with which the
     ///   values themselves are checked.
-    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, _ reports: FailureReports, isChecked: Bool = true) {
+    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, isChecked: Bool = true) {
         let named = keys.storageKeys(naming)
-        (self.keys, self.naming, self.cache, self.reports, self.isChecked) = (keys, naming, cache, reports, isChecked)
-        rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, reports, isChecked: false), in: cache, reports) : nil
+        (self.keys, self.naming, self.cache, self.isChecked) = (keys, naming, cache, isChecked)
+        rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, isChecked: false), in: cache) : nil
         ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
         storageKeys = named.map(\.named)
         hasSecrets = named.contains { $0.named.isSecret }
@@ -121,7 +120,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         unsafeDowncast(
             paths.group(path) {
                 let group = keys[keyPath: path]
-                return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, reports, isChecked: isChecked)
+                return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, isChecked: isChecked)
             }, to: KeyTable<Group>.self)
     }
 }

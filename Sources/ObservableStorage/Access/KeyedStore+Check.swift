@@ -42,7 +42,7 @@ extension StoreSnapshot {
         let snapshot = unreported
         let (keys, naming) = (Keys(), KeyNaming(prefix: prefix, transform: transform))
         // Without the rule, which replaces invalid values: they are errors here.
-        let table = KeyTable(keys, naming: naming.inside(keys.prefix), in: cache, snapshot.reports, isChecked: false)
+        let table = KeyTable(keys, naming: naming.inside(keys.prefix), in: cache, isChecked: false)
         try table.checkAll(in: snapshot, allowing: isAllowed)
         return KeyedSnapshot(snapshot, table)
     }
@@ -61,7 +61,7 @@ extension StoreSnapshot {
 extension KeyGroup {
     /// The errors of the rules of this group and of nested ones.
     fileprivate func failures(of snapshot: StoreSnapshot, _ naming: KeyNaming) -> [StorageError] {
-        let table = KeyTable(self, naming: naming, in: snapshot.cache, snapshot.reports, isChecked: false)
+        let table = KeyTable(self, naming: naming, in: snapshot.cache, isChecked: false)
         var failures: [StorageError] = []
         do throws(StorageError) {
             try table.check(snapshot)

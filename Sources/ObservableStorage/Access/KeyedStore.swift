@@ -29,7 +29,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
-        self.init(store, KeyTable(keys, naming: naming.inside(keys.prefix), in: store.cache, store.reports))
+        self.init(store, KeyTable(keys, naming: naming.inside(keys.prefix), in: store.cache))
         for failure in table.repeatedNames { store.reports.report(failure) }
     }
 

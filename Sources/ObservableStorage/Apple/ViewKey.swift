@@ -71,7 +71,7 @@
         /// The same keys in a scene of the same store; unchanged without one.
         fileprivate func scoped(to scene: SceneStore?) -> KeyedStore {
             guard let scene else { return self }
-            return KeyedStore(store, KeyTable(table.keys, naming: table.naming.scoped(to: scene.scope), in: store.cache, store.reports))
+            return KeyedStore(store, KeyTable(table.keys, naming: table.naming.scoped(to: scene.scope), in: store.cache))
         }
     }
 #endif

@@ -51,7 +51,7 @@ extension ObservableStore {
         // A change fills the slot only to wake the reader, which takes the newest snapshot.
         let tokens = keys.map { observe($0, filling: slot) }
         _ = slot.put(Box(()))
-        let latest = LatestSnapshot(of: keys, in: cache, reports, valid)
+        let latest = LatestSnapshot(of: keys, in: cache, valid)
         return AsyncStream {
             defer { withExtendedLifetime(tokens) {} }
             while await slot.next() != nil {
@@ -73,18 +73,15 @@ extension ObservableStore {
 private final class LatestSnapshot: Sendable {
     private let names: [EntryName]
     private let cache: EntryCache
-    private let reports: FailureReports
     private let valid: @Sendable (StoreSnapshot) -> StoreSnapshot
     // The number of changes of the entries at the last call, and the revision of the snapshot it returned.
     private let last = Lock<(changes: UInt64, revision: UInt64)?>(nil)
 
     init(
-        of keys: [any AnyStorageKey], in cache: EntryCache, _ reports: FailureReports,
-        _ valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot
+        of keys: [any AnyStorageKey], in cache: EntryCache, _ valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot
     ) {
         names = keys.map(\.entryName)
         self.cache = cache
-        self.reports = reports
         self.valid = valid
     }
 
@@ -93,7 +90,7 @@ private final class LatestSnapshot: Sendable {
         let (values, layers, changes) = cache.snapshot(countingChangesOf: names)
         let before = last.withLock { $0 }
         if before?.changes == changes { return nil }
-        let snapshot = valid(StoreSnapshot(values, layers, of: cache, reports))
+        let snapshot = valid(StoreSnapshot(values, layers, of: cache))
         last.withLock { $0 = (changes, snapshot.revision) }
         // An earlier snapshot was delivered before.
         let isEarlier = snapshot.revision != values.revision

@@ -40,22 +40,14 @@ extension EntryCache {
 
     /// Subscribes to one key. With `initial`, the current value is delivered first, as a change from itself.
     ///
-    /// - Parameter onDecode: called with each value that is decoded for observers.
+    /// - Parameter read: called with the state before the first change.
     func observe<Value>(
-        _ key: StorageKey<Value>, initial: Bool, onDecode: @escaping KeyObservers<Value>.OnDecode = { _, _, _ in },
-        _ observer: Observer<Change<Value>>
-    ) -> ObservationToken {
-        observe(key, initial: initial, onDecode: onDecode, observer) { _ in }
-    }
-
-    /// Subscribes to one key, and calls a closure with the state before the first change.
-    func observe<Value>(
-        _ key: StorageKey<Value>, initial: Bool = false, onDecode: @escaping KeyObservers<Value>.OnDecode,
-        _ observer: Observer<Change<Value>>, reading read: (inout EntryCacheState) -> Void
+        _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>,
+        reading read: (inout EntryCacheState) -> Void = { _ in }
     ) -> ObservationToken {
         var first = Deliveries()
         let token = update { state in
-            let observers = observers(of: key, in: &state, onDecode)
+            let observers = observers(of: key, in: &state)
             read(&state)
             return observers.add(
                 initial: initial ? state.current(observers.name) : nil, observer, to: &first,
@@ -68,13 +60,11 @@ extension EntryCache {
         return token
     }
 
-    private func observers<Value>(
-        of key: StorageKey<Value>, in state: inout EntryCacheState, _ onDecode: @escaping KeyObservers<Value>.OnDecode
-    ) -> KeyObservers<Value> {
+    private func observers<Value>(of key: StorageKey<Value>, in state: inout EntryCacheState) -> KeyObservers<Value> {
         let name = key.definition.entryName
         let own = state.entries.ensureEntry(name.own)
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
-        let observers = KeyObservers(key, group: id, onDecode: onDecode)
+        let observers = KeyObservers(key, of: self)
         guard !allObservers.isFinished else {
             observers.finish()
             return observers

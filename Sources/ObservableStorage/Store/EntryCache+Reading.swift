@@ -84,16 +84,17 @@ extension EntryCache {
     ///   - revision: the revision in which the value was set, or a later one.
     ///   - failure: the reason why the value could not be decoded; nil if it could.
     ///   - good: the earlier valid value that is used instead.
+    ///   - isReported: false if the caller has the failure, and nobody else is told.
     /// - Returns: whether the failure was reported by this call.
     @discardableResult
     func recordDecoding<Value>(
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
-        insteadOf good: PropertyListValue?, _ reports: FailureReports
+        insteadOf good: PropertyListValue?, isReported: Bool = true
     ) -> Bool {
         let name = key.definition.entryName
         if entry.override != nil {
             guard let failure, reportedOverrides.withLock({ $0.insert(failure).inserted }) else { return false }
-            reports.report(failure)
+            if isReported { reports.report(failure) }
             return true
         }
         guard let stored = entry.stored ?? entry.fallback else { return false }
@@ -106,7 +107,7 @@ extension EntryCache {
             }
             return (false, source.content.history.markValid(stored, of: location, as: type, revision: revision))
         }
-        if let failure, isNew { reports.report(failure) }
+        if let failure, isNew, isReported { reports.report(failure) }
         return isNew
     }
 }

@@ -7,6 +7,7 @@ final class EntryCache: Sendable {
     let id: UInt64
     private let state: Lock<EntryCacheState>
     let allObservers: ChangePublisher<EntryChange>
+    let reports = FailureReports()
     /// Values under earlier names of keys that are not used, and were reported, by that name.
     let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
     /// The errors of overrides that were reported.

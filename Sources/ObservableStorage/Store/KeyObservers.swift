@@ -2,11 +2,9 @@ import PropertyListCoding
 
 /// The observers of an entry through one key. A change is converted to the key's type once for all of them.
 final class KeyObservers<Value: Sendable>: EntryObservers {
-    /// Receives a change whose new value was decoded, the reason if that failed, and the earlier valid value that is used instead.
-    typealias OnDecode = @Sendable (_ change: EntryChange, _ failure: StorageError?, _ good: PropertyListValue?) -> Void
-
     private let storageKey: StorageKey<Value>
-    private let onDecode: OnDecode
+    // Records whether the values of changes could be decoded; refers to the observers.
+    private let cache: WeakReference<EntryCache>
     private let publisher: ChangePublisher<Change<Value>>
     // The new value of the last change, which is the old value of the next, for a codec that is not native.
     private let last = Lock<(stored: PropertyListValue, value: Value)?>(nil)
@@ -15,11 +13,11 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
     var name: EntryName { storageKey.definition.entryName }
     var isIdle: Bool { publisher.isIdle }
 
-    init(_ key: StorageKey<Value>, group: UInt64, onDecode: @escaping OnDecode) {
+    init(_ key: StorageKey<Value>, of cache: EntryCache) {
         storageKey = key
-        self.onDecode = onDecode
+        self.cache = WeakReference(cache)
         publisher = ChangePublisher(
-            group: group, runsUserCode: !key.definition.isReadWithoutUserCode,
+            group: cache.id, runsUserCode: !key.definition.isReadWithoutUserCode,
             boxing: { change in
                 if case .undecodable = change.kind { return nil }
                 return Box(change.newValue)
@@ -98,7 +96,9 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
             }
         }
         // A value that this process sets without user code is known to be valid.
-        if failure != nil || change.origin != .local || key.definition.typeWhenSet == nil { onDecode(change, failure, good) }
+        if failure != nil || change.origin != .local || key.definition.typeWhenSet == nil {
+            cache.object?.recordDecoding(key, change.new, revision: change.revision, failure, insteadOf: good)
+        }
         return typed
     }
 }

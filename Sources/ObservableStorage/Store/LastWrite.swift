@@ -4,7 +4,6 @@ import Dispatch
 struct LastWrite: Sendable {
     let cache: EntryCache
     let storage: SerializedBackend
-    let reports: FailureReports
     let unknownEdits: UnknownEdits
 
     /// Starts writing for a process that is about to exit; the group is left afterwards.
@@ -50,7 +49,7 @@ struct LastWrite: Sendable {
     func reportUnwritten() {
         let keys = cache.update { $0.entries.pending.keys.sorted() }
         guard !keys.isEmpty else { return }
-        reports.report(.unwritable(file: storage.name, reason: "the process ended before it was done", edits: outcome(keys)))
+        cache.reports.report(.unwritable(file: storage.name, reason: "the process ended before it was done", edits: outcome(keys)))
     }
 
     /// The outcome of edits that were not written.
@@ -75,7 +74,7 @@ struct LastWrite: Sendable {
                 try journaling.checkpoint()
             } catch {
                 // The edits are in the journal, where the next opening finds them.
-                reports.report(StorageError.writing(storage.name, error))
+                cache.reports.report(StorageError.writing(storage.name, error))
             }
         }
         cache.endLog()
@@ -129,12 +128,12 @@ private struct RemainingEdits {
             let rejected = edits.group(of: key)
         else { return giveUp(because: error) }
         // Only the edits that were made together with the rejected one are given up.
-        store.reports.report(.unencodable(key: key, reason: reason))
+        store.cache.reports.report(.unencodable(key: key, reason: reason))
         edits = edits.filter { rejected[$0.key] == nil }
     }
 
     private mutating func giveUp(because error: any Error) {
-        store.reports.report(StorageError.writing(store.storage.name, error).with(store.outcome(edits.keys.sorted())))
+        store.cache.reports.report(StorageError.writing(store.storage.name, error).with(store.outcome(edits.keys.sorted())))
         edits = [:]
     }
 }

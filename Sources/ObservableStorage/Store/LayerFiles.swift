@@ -63,8 +63,9 @@ final class LayerFiles: Sendable {
     /// - Parameters:
     ///   - queue: the store's queue.
     ///   - start: when the storages are watched.
-    func startWatching(on queue: DispatchQueue, from start: WatchStart, for cache: EntryCache, _ reports: FailureReports) {
+    func startWatching(on queue: DispatchQueue, from start: WatchStart, for cache: EntryCache) {
         apply(to: cache)
+        let reports = cache.reports
         let onChange = { @Sendable [weak self, weak cache] in
             if let self, let cache { apply(to: cache) }
         }

@@ -41,8 +41,7 @@ extension ObservableStore {
     package nonisolated func observeEntry(
         _ name: String, _ onChange: @escaping @Sendable (Change<PropertyListValue?>) -> Void, onFinish: @escaping @Sendable () -> Void
     ) -> ObservationToken {
-        cache.observe(
-            StorageKey<PropertyListValue?>(name), initial: false, Observer(onReceive: onChange, onFinish: { _ in onFinish() }))
+        cache.observe(StorageKey<PropertyListValue?>(name), Observer(onReceive: onChange, onFinish: { _ in onFinish() }))
     }
 
     /// The stored values of some names at one moment.

@@ -36,7 +36,7 @@ extension ObservableStore {
         _ key: StorageKey<Value>, initial: Bool = false, _ observer: Observer<Change<Value>>
     ) -> ObservationToken {
         prepareObservation(of: key)
-        return cache.observe(key, initial: initial, onDecode: decodingRecorder(of: key), observer)
+        return cache.observe(key, initial: initial, observer)
     }
 
     /// Does what an observation of a key requires and may run user code.
@@ -44,13 +44,6 @@ extension ObservableStore {
         storeDefaultIfNeeded(of: key)
         // Created here, so that reading without user code remains so.
         if key.definition.isReadWithoutUserCode { _ = key.defaultValue }
-    }
-
-    /// A closure that records whether the values of a key's changes could be decoded.
-    nonisolated func decodingRecorder<Value>(of key: StorageKey<Value>) -> KeyObservers<Value>.OnDecode {
-        { [weak cache, reports] change, failure, good in
-            cache?.recordDecoding(key, change.new, revision: change.revision, failure, insteadOf: good, reports)
-        }
     }
 
     /// Every change of every entry from now on, in order, as a new stream for each call; the changes of one transaction have the same

@@ -20,7 +20,7 @@ extension ObservableStore {
         while true {
             let (found, layers, _) = cache.snapshot()
             var transaction = StoreTransaction(
-                entries: StorageEntries(found.values), layers: layers.withoutOverrides, backend: backend, cache: cache, reports: reports)
+                entries: StorageEntries(found.values), layers: layers.withoutOverrides, backend: backend, cache: cache)
             let result = try body(&transaction)
             do throws(StorageError) {
                 let edits = try transaction.finish()
@@ -169,7 +169,7 @@ extension ObservableStore {
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
         do throws(StorageError) {
             try edit(derivedFrom: key, origin: .local) { stored, entry, version in
-                cache.storable(key.editsOfDefault(in: entry, at: version, stored), in: backend, reports)
+                cache.storable(key.editsOfDefault(in: entry, at: version, stored), in: backend)
             }
         } catch {
             // The store is closed. Reading returns the default nevertheless.
@@ -218,7 +218,7 @@ extension ObservableStore {
 
 extension EntryCache {
     /// The edits that reading makes, with the values as they will be stored; nil if one cannot be stored, which is reported once.
-    func storable(_ edits: EntryEdits?, in backend: any StorageBackend, _ reports: FailureReports) -> EntryEdits? {
+    func storable(_ edits: EntryEdits?, in backend: any StorageBackend) -> EntryEdits? {
         guard var storable = edits else { return nil }
         for case (let name, let value?) in storable {
             do throws(StorageError) {

@@ -109,7 +109,7 @@ extension ObservableStore: KeyValueAccess {
             of: found.entry, { stored throws(StorageError) in try found.decoded(stored, for: key) }, orLastOf: { cache.earlier(name) })
         let isKnown = failure == nil && !found.isUnconfirmed
         let isReported =
-            isKnown ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good, reports)
+            isKnown ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good)
         // Not cached if the default could not be stored, so that the next read tries again, or is evaluated by each read.
         let mayBeDefault = found.entry.stored == nil || failure != nil && definition.hasDynamicDefault
         let isKept = !mayBeDefault || !definition.storesDefault && !definition.hasDynamicDefault

@@ -17,7 +17,6 @@ public actor ObservableStore {
     nonisolated let cache: EntryCache
     nonisolated let backend: any StorageBackend
     nonisolated let synchronizer: Synchronizer
-    nonisolated let reports = FailureReports()
     nonisolated let availabilityState: AvailabilityState
     nonisolated let layerFiles: LayerFiles?
     /// Whether ``shared(at:)`` has opened the store.
@@ -106,9 +105,9 @@ public actor ObservableStore {
         cache = storage.makeCache(of: entries)
         cache.open(overrides)
         availabilityState = AvailabilityState(availability)
-        synchronizer = Synchronizer(cache, with: storage, entries: entries, reports, availabilityState)
+        synchronizer = Synchronizer(cache, with: storage, entries: entries, availabilityState)
         layerFiles = layers
-        layers?.startWatching(on: executor.queue, from: storage.watchStart, for: cache, reports)
+        layers?.startWatching(on: executor.queue, from: storage.watchStart, for: cache)
         storage.watchStart.requestLater()
     }
 
@@ -149,6 +148,8 @@ public actor ObservableStore {
     public nonisolated var storageRevision: StorageRevision? {
         cache.update { $0.storageRevision }
     }
+
+    nonisolated var reports: FailureReports { cache.reports }
 
     /// The executor of the store and of its synchronizer.
     nonisolated var executor: DispatchQueueExecutor { synchronizer.storage.executor }

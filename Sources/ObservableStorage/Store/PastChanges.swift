@@ -51,9 +51,8 @@ extension ObservableStore {
     ) async throws(StorageError) -> AsyncStream<Change<Value>>? {
         let (live, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
         prepareObservation(of: key)
-        let onDecode = decodingRecorder(of: key)
         let past = try await synchronizer.past(of: key.definition.entryName.all, since: revision) { [cache] read in
-            let token = cache.observe(key, onDecode: onDecode, .stream(continuation), reading: read)
+            let token = cache.observe(key, .stream(continuation), reading: read)
             continuation.onTermination = { _ in token.cancel() }
         }
         return past.map { past in Self.stream(of: past.changes(of: key, in: cache.entry(key.definition.entryName.own)), then: live) }

@@ -8,26 +8,25 @@ public struct StoreSnapshot: Sendable {
     private let stored: EntryValues
     private let layers: ValueLayers
     let cache: EntryCache
-    private(set) var reports: FailureReports
+    private var isReported = true
     /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
     private(set) var groupFailure: StorageError?
 
-    init(_ stored: EntryValues, _ layers: ValueLayers, of cache: EntryCache, _ reports: FailureReports) {
+    init(_ stored: EntryValues, _ layers: ValueLayers, of cache: EntryCache) {
         self.stored = stored
         self.layers = layers
         self.cache = cache
-        self.reports = reports
     }
 
     /// The present entries.
-    init(of cache: EntryCache, _ reports: FailureReports) {
+    init(of cache: EntryCache) {
         let (values, layers, _) = cache.snapshot()
-        self.init(values, layers, of: cache, reports)
+        self.init(values, layers, of: cache)
     }
 
     /// The snapshot after some edits.
     func applying(_ edits: EntryEdits) -> StoreSnapshot {
-        StoreSnapshot(stored.applying(edits), layers, of: cache, reports)
+        StoreSnapshot(stored.applying(edits), layers, of: cache)
     }
 
     /// The sources of overrides in the store of the snapshot.
@@ -35,19 +34,19 @@ public struct StoreSnapshot: Sendable {
 
     /// The snapshot of what is stored, which overrides do not hide.
     var withoutOverrides: StoreSnapshot {
-        StoreSnapshot(stored, layers.withoutOverrides, of: cache, reports)
+        StoreSnapshot(stored, layers.withoutOverrides, of: cache)
     }
 
     /// The same snapshot, whose values that cannot be decoded are reported to nobody: the caller has their errors.
     var unreported: StoreSnapshot {
         var snapshot = self
-        snapshot.reports = FailureReports(log: { _ in }, afterGrace: { $0() })
+        snapshot.isReported = false
         return snapshot
     }
 
     /// The snapshot of what is stored, without any other values.
     var withoutLayers: StoreSnapshot {
-        StoreSnapshot(stored, ValueLayers(), of: cache, reports)
+        StoreSnapshot(stored, ValueLayers(), of: cache)
     }
 
     /// The snapshot that replaces one whose values are not valid together.
@@ -93,7 +92,7 @@ public struct StoreSnapshot: Sendable {
             let present = cache.read(name, as: nil)
             // A value that was replaced meanwhile was reported when it was stored, if it was observed.
             if present.entry == entry {
-                cache.recordDecoding(key, entry, revision: present.revision, failure, insteadOf: nil, reports)
+                cache.recordDecoding(key, entry, revision: present.revision, failure, insteadOf: nil, isReported: isReported)
             }
         }
         return (value, failure)
@@ -110,7 +109,7 @@ extension StoreSnapshot: CustomReflectable {
 extension ObservableStore {
     /// All entries at one revision.
     public nonisolated var snapshot: StoreSnapshot {
-        StoreSnapshot(of: cache, reports)
+        StoreSnapshot(of: cache)
     }
 
     /// Reads the property list at a URL once, for a tool that reads and ends: no store is opened, nothing is watched, locked or written.
@@ -167,7 +166,7 @@ extension StoreSnapshot {
         let cache = EntryCache(entries: entries.stored, executor: DispatchQueueExecutor(label: "ObservableStore.read"))
         cache.open(overrides)
         layers.apply(to: cache)
-        self.init(of: cache, FailureReports())
+        self.init(of: cache)
     }
 }
 

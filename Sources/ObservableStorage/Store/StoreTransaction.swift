@@ -54,16 +54,12 @@ public struct StoreTransaction: KeyValueAccess {
     // Not the store, which would isolate the closure's result to it.
     private let backend: any StorageBackend
     private let cache: EntryCache
-    private let reports: FailureReports
 
-    init(
-        entries: StorageEntries, layers: ValueLayers, backend: any StorageBackend, cache: EntryCache, reports: FailureReports
-    ) {
+    init(entries: StorageEntries, layers: ValueLayers, backend: any StorageBackend, cache: EntryCache) {
         contents = Contents(entries)
         self.layers = layers
         self.backend = backend
         self.cache = cache
-        self.reports = reports
     }
 
     /// The value of a key, as in a store.
@@ -107,9 +103,9 @@ public struct StoreTransaction: KeyValueAccess {
         guard let failure else { return (value, nil) }
         let found = cache.read(name, as: nil, ignoringOverride: true)
         if found.entry == entry {
-            cache.recordDecoding(key, entry, revision: found.revision, failure, insteadOf: nil, reports)
+            cache.recordDecoding(key, entry, revision: found.revision, failure, insteadOf: nil)
         } else {
-            reports.report(failure)
+            cache.reports.report(failure)
         }
         return (value, failure)
     }
@@ -154,12 +150,12 @@ public struct StoreTransaction: KeyValueAccess {
         guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
         let edits = key.editsOfDefault { contents[$0] }
-        if let edits = cache.storable(edits, in: backend, reports) { contents.apply(edits) }
+        if let edits = cache.storable(edits, in: backend) { contents.apply(edits) }
     }
 
     /// The entries with the edits made so far.
     var snapshot: StoreSnapshot {
-        StoreSnapshot(EntryValues(revision: 0, values: contents.values), layers, of: cache, reports)
+        StoreSnapshot(EntryValues(revision: 0, values: contents.values), layers, of: cache)
     }
 
     /// Makes the transaction fail at its end.

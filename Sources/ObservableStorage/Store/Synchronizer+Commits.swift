@@ -98,7 +98,7 @@ extension Synchronizer {
         _ commit: PendingCommit, _ origin: ChangeOrigin?, _ body: Body, _ record: @Sendable (PendingCommit.Run) -> Void
     ) async throws -> StorageEntries {
         let layers = cache.update { $0.layers.withoutOverrides }
-        let (cache, reports, backend) = (self.cache, self.reports, storage.backend)
+        let (cache, backend) = (self.cache, storage.backend)
         defer { storedTransaction.exchange(([:], .local)) }
         return try await storage.interruption.cover {
             try await self.storage.backend.commit(commit.options) { entries in
@@ -113,8 +113,7 @@ extension Synchronizer {
                     throw error
                 }
                 guard let origin else { return run.transaction = [:] }
-                var transaction = StoreTransaction(
-                    entries: entries.unedited, layers: layers, backend: backend, cache: cache, reports: reports)
+                var transaction = StoreTransaction(entries: entries.unedited, layers: layers, backend: backend, cache: cache)
                 // Also for an error, which may be due to what is no longer so.
                 defer { entries.readKeys = transaction.namesRead.map { $0.union(run.effective.namesRead(in: entries)) } }
                 try body(&transaction)
@@ -177,7 +176,7 @@ extension Synchronizer {
         let stored = run.found.isOlder(than: base) ? base : run.found
         change { $0.takeBack(rejected, for: stored) }
         rejection = rejection ?? error
-        reports.report(error)
+        cache.reports.report(error)
         return true
     }
 }

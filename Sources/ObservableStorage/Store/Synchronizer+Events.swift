@@ -4,7 +4,7 @@ import Dispatch
 extension Synchronizer {
     /// Receives an event of the backend; an event on the store's own queue enters the actor without a hop.
     nonisolated func receive(_ event: StorageEvent) {
-        if case .failed(let error) = event { return reports.report(error) }
+        if case .failed(let error) = event { return cache.reports.report(error) }
         if storage.executor.isCurrent { return start { await $0.follow(event) } }
         storage.executor.queue.async { [weak self] in self?.start { await $0.follow(event) } }
     }
@@ -44,7 +44,7 @@ extension Synchronizer {
             await readAgain()
             if cache.update({ $0.entries.hasPending }) { scheduleFlush(after: .nanoseconds(0), isHinted: true) }
         case .reachable(false): recordUnavailable(.unreadable(file: storage.name, reason: "it cannot be reached at present"))
-        case .failed(let error): reports.report(error)
+        case .failed(let error): cache.reports.report(error)
         }
     }
 
@@ -158,7 +158,7 @@ extension Synchronizer {
         } catch {
             if case .suspended = error { return }
             // The edits are durable in the journal.
-            reports.report(error)
+            cache.reports.report(error)
             start(after: .now() + schedule.checkpoints.fail()) { $0.scheduleCheckpoint(isOwn: true) }
         }
     }

@@ -8,7 +8,6 @@ import FoundationSubset
 actor Synchronizer {
     nonisolated let cache: EntryCache
     nonisolated let storage: SerializedBackend
-    nonisolated let reports: FailureReports
     nonisolated let availability: AvailabilityState
     nonisolated let unknownEdits = UnknownEdits()
     /// The edits of the transaction that is being stored: the backend may report them before it has returned.
@@ -30,13 +29,9 @@ actor Synchronizer {
     }
 
     /// Starts to watch the backend, whose entries were read.
-    init(
-        _ cache: EntryCache, with storage: SerializedBackend, entries: StorageEntries, _ reports: FailureReports,
-        _ availability: AvailabilityState
-    ) {
+    init(_ cache: EntryCache, with storage: SerializedBackend, entries: StorageEntries, _ availability: AvailabilityState) {
         self.cache = cache
         self.storage = storage
-        self.reports = reports
         self.availability = availability
         base = entries
         schedule = SynchronizationSchedule(storage.journaling?.checkpointDelays)
@@ -47,7 +42,7 @@ actor Synchronizer {
 
     /// The write that is made at the end of the process.
     nonisolated var lastWrite: LastWrite {
-        LastWrite(cache: cache, storage: storage, reports: reports, unknownEdits: unknownEdits)
+        LastWrite(cache: cache, storage: storage, unknownEdits: unknownEdits)
     }
 
     deinit {
@@ -68,9 +63,9 @@ actor Synchronizer {
 
     // Ends all streams and listeners.
     private nonisolated var endObservations: @Sendable () -> Void {
-        { [cache, reports, availability] in
+        { [cache, availability] in
             cache.finish()
-            reports.finish()
+            cache.reports.finish()
             availability.finish()
         }
     }
@@ -112,7 +107,7 @@ actor Synchronizer {
             // The edits are moved out of the lock before they are released.
             let edits = cache.update { $0.discardPending() }
             // Without any, those of the journal are not in the list yet, and are written by whoever opens it next.
-            reports.report(edits.isEmpty ? error : error.with(.lost(keys: edits.keys.sorted())))
+            cache.reports.report(edits.isEmpty ? error : error.with(.lost(keys: edits.keys.sorted())))
         }
         cache.endLog(discardingEdits: true)
         storage.stopWatching()
@@ -137,7 +132,7 @@ actor Synchronizer {
     nonisolated func scheduleFlush(retaining store: ObservableStore? = nil) {
         guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
         guard !StoreRegistry.all.isForkedChild else {
-            return reports.report(
+            return cache.reports.report(
                 .unwritable(
                     file: storage.name, reason: "the store was opened before this process was forked; open it in the child", edits: .kept))
         }
@@ -219,14 +214,14 @@ actor Synchronizer {
     /// Records that the storage cannot be used at present.
     func recordUnavailable(_ error: StorageError) {
         availability.set(.unavailable(error))
-        reports.report(error)
+        cache.reports.report(error)
     }
 
     /// Records that the storage can be used at present.
     func recordAvailable() {
         guard availability.value != .available else { return }
         availability.set(.available)
-        reports.recovered()
+        cache.reports.recovered()
     }
 
     // MARK: Changes in memory
