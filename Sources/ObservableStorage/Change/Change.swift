@@ -7,12 +7,12 @@ public struct Change<Value: Sendable>: Sendable {
     /// The new value of the key: the default if none is stored, the last valid value if it cannot be decoded.
     public let newValue: Value
     /// The kind of the change.
-    public let kind: ChangeKind
+    public internal(set) var kind: ChangeKind
     /// The origin of the change.
     public let origin: ChangeOrigin
     /// The store's revision of this change, which increases with every change and is the same for all changes of a transaction. A change
     /// made before the observation began has the revision at which it began.
-    public let revision: UInt64
+    public internal(set) var revision: UInt64
     /// The revision of the storage that has the new value; nil for an edit that is not written yet, and if the storage has no revisions.
     public let storageRevision: StorageRevision?
     /// Whether the values are a secret, so that they are not printed; see ``StorageKey/secret()``.

@@ -7,7 +7,8 @@ final class EntryCache: Sendable {
     let id: UInt64
     private let state: Lock<EntryCacheState>
     let allObservers: ChangePublisher<EntryChange>
-    let reports = FailureReports()
+    /// The errors of the store.
+    let reports: FailureReports
     /// Values under earlier names of keys that are not used, and were reported, by that name.
     let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
     /// The errors of overrides that were reported.
@@ -28,11 +29,13 @@ final class EntryCache: Sendable {
     ///   - log: the log of edits, without a file.
     ///   - makeLog: makes a file for it.
     init(
-        entries: StoredValues, executor: DispatchQueueExecutor, watchStart: WatchStart? = nil, log: EditLog = EditLog(),
+        entries: StoredValues, executor: DispatchQueueExecutor, watchStart: WatchStart? = nil,
+        reports: FailureReports = FailureReports(), log: EditLog = EditLog(),
         makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)? = nil
     ) {
         id = UniqueNumber.next()
         self.makeLog = makeLog
+        self.reports = reports
         self.watchStart = watchStart
         state = Lock(EntryCacheState(entries: entries, store: id, log: log))
         allObservers = ChangePublisher(group: id)

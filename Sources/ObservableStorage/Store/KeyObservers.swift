@@ -37,12 +37,10 @@ final class KeyObservers<Value: Sendable>: EntryObservers {
         }
         let hasSlot = observer.slot != nil
         let makeInitial: @Sendable () -> Change<Value> = { [self] in
-            let change = typed(initial, isChange: false)
+            var change = typed(initial, isChange: false)
             // Later an invalid value leaves the slot unchanged, but the first value is the one that reading returns.
-            guard hasSlot, case .undecodable = change.kind else { return change }
-            return Change(
-                key: change.key, oldValue: change.oldValue, newValue: change.newValue, kind: .set, origin: change.origin,
-                revision: change.revision, storageRevision: change.storageRevision, isSecret: change.isSecret)
+            if hasSlot, case .undecodable = change.kind { change.kind = .set }
+            return change
         }
         return publisher.add(initial: [makeInitial], observer, to: &deliveries, onCancel: onCancel)
     }

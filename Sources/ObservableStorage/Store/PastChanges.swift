@@ -33,7 +33,12 @@ extension ObservableStore {
             let token = cache.observeAll(.stream(continuation) { $0.untyped }, reading: read)
             continuation.onTermination = { _ in token.cancel() }
         }
-        return past.map { Self.stream(of: $0.changes, then: live) }
+        return past.map { past in
+            let changes = past.changes { cache, receive in
+                cache.observeAll(Observer(onReceive: { receive($0.untyped) }, onFinish: { _ in }))
+            }
+            return Self.stream(of: changes, then: live)
+        }
     }
 
     /// Every change of a key since a revision of the storage, and every later one; see ``changes(since:)``.
@@ -55,7 +60,10 @@ extension ObservableStore {
             let token = cache.observe(key, .stream(continuation), reading: read)
             continuation.onTermination = { _ in token.cancel() }
         }
-        return past.map { past in Self.stream(of: past.changes(of: key, in: cache.entry(key.definition.entryName.own)), then: live) }
+        return past.map { past in
+            let changes = past.changes { cache, receive in cache.observe(key, Observer(onReceive: receive, onFinish: { _ in })) }
+            return Self.stream(of: changes, then: live)
+        }
     }
 
     private static func stream<Value>(of past: [Change<Value>], then live: AsyncStream<Change<Value>>) -> AsyncStream<Change<Value>> {
@@ -75,11 +83,11 @@ extension Synchronizer {
     /// Subscribes, and returns the commits and edits between a revision and that moment; nil if the storage does not know them.
     ///
     /// - Parameters:
-    ///   - names: the entries whose values are needed, besides those that have been edited.
+    ///   - names: the entries whose changes are needed; nil for all.
     ///   - revision: a revision of the storage.
     ///   - subscribe: subscribes, and calls its argument with the state before the first change.
     fileprivate func past(
-        of names: [String] = [], since revision: StorageRevision,
+        of names: [String]? = nil, since revision: StorageRevision,
         subscribing subscribe: @Sendable ((inout EntryCacheState) -> Void) -> Void
     ) async throws(StorageError) -> PastEdits? {
         // A storage without a revision may have one by now: the first commit of a store that keeps a journal makes it.
@@ -90,7 +98,7 @@ extension Synchronizer {
         guard let reached = base.revision, reached.history == revision.history, !revision.isNewer(than: reached) else { return nil }
         // The stored entries and their revision change on the actor only, the edits in memory on any thread.
         var found: PastEdits?
-        subscribe { [base] in found = PastEdits(in: $0, over: base, namesOfKey: names) }
+        subscribe { [base] in found = PastEdits(in: $0, over: base, of: names) }
         guard var past = found, reached != revision else { return found }
         guard let commits = try await commits(since: revision) else { return nil }
         // Later ones are delivered live.
@@ -103,7 +111,9 @@ extension Synchronizer {
 private struct PastEdits: Sendable {
     /// The commits up to the entries that the store has read.
     var commits: [StorageCommit] = []
-    // The stored values after them, of the entries of a key.
+    // The entries whose changes are needed; nil for all.
+    private let names: [String]?
+    // The stored values after the commits, of these entries.
     private let stored: [String: PropertyListValue]
     // The edits that are not stored yet.
     private let edits: [String: StorageCommit.Edit]
@@ -111,44 +121,46 @@ private struct PastEdits: Sendable {
     private let revision: UInt64
 
     /// The edits in memory, before the first change that a subscriber receives.
-    init(in state: EntryCacheState, over entries: StorageEntries, namesOfKey names: [String]) {
-        stored = names.reduce(into: [:]) { $0[$1] = entries[$1] }
+    init(in state: EntryCacheState, over entries: StorageEntries, of names: [String]?) {
+        self.names = names
+        stored = (names ?? []).reduce(into: [:]) { $0[$1] = entries[$1] }
         edits = state.entries.pending.reduce(into: [:]) { edits, pending in
             edits[pending.key] = StorageCommit.Edit(from: entries[pending.key], to: pending.value.value)
         }
         (layers, revision) = (state.layers, state.revision)
     }
 
-    private typealias Step = (edits: [String: StorageCommit.Edit], revision: StorageRevision?, origin: ChangeOrigin)
-
-    private var steps: [Step] {
-        commits.map { ($0.edits, $0.revision, .external) } + [(edits, nil, .local)]
-    }
-
-    /// The changes of all entries.
-    var changes: [Change<PropertyListValue?>] {
-        steps.flatMap { step in
-            step.edits.sorted { $0.key < $1.key }.compactMap { name, edit in
-                guard edit.oldValue != edit.newValue, !name.hasPrefix(EntryName.hiddenPrefix) else { return nil }
-                let registered = layers.fallback(of: EntryName(own: name))
-                return Change(
-                    key: name, oldValue: edit.oldValue ?? registered, newValue: edit.newValue ?? registered,
-                    kind: edit.newValue == nil ? .removed : .set, origin: step.origin, revision: revision,
-                    storageRevision: step.revision, isSecret: SecretNames.contains(name))
-            }
-        }
-    }
-
-    /// The changes of a key.
+    /// The changes that an observer receives if the edits are made again, in entries of their own.
     ///
-    /// - Parameter entry: the key's own entry.
-    func changes<Value>(of key: StorageKey<Value>, in entry: Entry) -> [Change<Value>] {
-        let name = key.definition.entryName
+    /// - Parameter observe: subscribes to changes of these entries.
+    func changes<Value>(
+        _ observe: (EntryCache, @escaping @Sendable (Change<Value>) -> Void) -> ObservationToken
+    ) -> [Change<Value>] {
+        var steps = commits.map { (edits: $0.edits, revision: StorageRevision?.some($0.revision), origin: ChangeOrigin.external) }
+        steps.append((edits, nil, .local))
+        if let names { for index in steps.indices { steps[index].edits = steps[index].edits.filter { names.contains($0.key) } } }
         var values = stored
-        for commit in commits.reversed() {
-            for name in name.all { if let edit = commit.edits[name] { values[name] = edit.oldValue } }
+        for step in steps.reversed() { for (name, edit) in step.edits { values[name] = edit.oldValue } }
+        // Invalid values were reported when they were stored.
+        let cache = EntryCache(
+            entries: StoredValues(values), executor: DispatchQueueExecutor(label: "ObservableStore.changes"),
+            reports: FailureReports(log: { _ in }, afterGrace: { $0() }))
+        cache.update { $0.layers = layers }
+        let changes = Lock<[Change<Value>]>([])
+        let token = observe(cache) { change in
+            var change = change
+            change.revision = revision
+            changes.withLock { [change] in $0.append(change) }
         }
-        var replay = KeyReplay(key, entry, values, layers, revision: revision)
-        return steps.compactMap { replay.change(making: $0.edits, $0.origin, $0.revision) }
+        for step in steps {
+            cache.deliver(
+                cache.change { state in
+                    state.storageRevision = step.revision
+                    return state.merge(step.edits.mapValues(\.newValue), origin: step.origin)
+                }.deliveries)
+        }
+        token.cancel()
+        cache.finish()
+        return changes.withLock { $0 }
     }
 }
