@@ -5,7 +5,7 @@
         // Observes as long as the process runs.
         private static let ofProcess = {
             let observer = LifeCycleObserver()
-            var events = LifeCycle.notifications.map { (Notification.Name($0.key), $0.value) }
+            var events = LifeCycleObserver.notifications.map { (Notification.Name($0.key), $0.value) }
             events += protectedDataNotifications
             for (name, event) in events {
                 // On the posting thread: at the end of the process the edits are written before it continues.
@@ -26,7 +26,7 @@
 
     extension LifeCycleObserver {
         /// The notifications before the device is locked, and after it was unlocked.
-        fileprivate static let protectedDataNotifications: [(Notification.Name, LifeCycle.Event)] = [
+        fileprivate static let protectedDataNotifications: [(Notification.Name, Event)] = [
             (UIApplication.protectedDataWillBecomeUnavailableNotification, .protectedDataWillBecomeUnavailable),
             (UIApplication.protectedDataDidBecomeAvailableNotification, .protectedDataDidBecomeAvailable),
         ]
@@ -34,6 +34,6 @@
 #elseif canImport(Darwin)
     extension LifeCycleObserver {
         /// None: the stores look again at intervals.
-        fileprivate static let protectedDataNotifications: [(Notification.Name, LifeCycle.Event)] = []
+        fileprivate static let protectedDataNotifications: [(Notification.Name, Event)] = []
     }
 #endif

@@ -16,7 +16,7 @@ final class Interruption: Sendable {
         /// The process is in the background, where the system may suspend it at any time, except during an activity.
         static let background = Reason(rawValue: 4)
         /// Not a reason by itself: the system has granted an activity, which ``background`` does not interrupt.
-        fileprivate static let activity = Reason(rawValue: 8)
+        static let activity = Reason(rawValue: 8)
     }
 
     /// The interruption that covers the current call, if any.
@@ -39,16 +39,6 @@ final class Interruption: Sendable {
     /// Withdraws a reason.
     func withdraw(_ reason: Reason) {
         reasons.bitwiseAnd(~reason.rawValue, ordering: .acquiringAndReleasing)
-    }
-
-    /// Lets covered calls continue in the background until ``endActivity()``: the system has granted an activity.
-    func beginActivity() {
-        request(.activity)
-    }
-
-    /// Ends the activity.
-    func endActivity() {
-        withdraw(.activity)
     }
 
     /// Runs a closure that this interruption can end, on the caller's executor.

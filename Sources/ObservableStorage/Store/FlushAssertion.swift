@@ -1,65 +1,22 @@
 import Dispatch
 
-/// Lets a process finish a task before the system suspends it, as `ProcessInfo.performExpiringActivity` does.
-struct ExpiringActivity: Sendable {
-    /// Requests an activity, and returns at once.
-    ///
-    /// The closure is called on another thread: with false if the activity is granted, which then lasts until the closure returns, and with
-    /// true if it is refused, or if its time is running out.
-    let perform: @Sendable (_ reason: String, _ body: @escaping @Sendable (_ isExpiring: Bool) -> Void) -> Void
-}
-
-/// The state machine of one activity.
-struct FlushAssertionState: Sendable {
-    private enum Phase {
-        case requested
-        case held
-        case refused
-        case ended
-    }
-
-    /// What a call of the activity's closure does.
-    enum Action: Equatable {
-        /// Let the flush begin, and return after it has ended.
-        case hold
-        /// Let the flush fail without locking the file.
-        case refuse
-        /// Make the flush give up waiting for the lock, and return after it has ended.
-        case interrupt
-        /// Return.
-        case nothing
-    }
-
-    private var phase = Phase.requested
-
-    /// Records a call of the activity's closure.
-    mutating func call(isExpiring: Bool) -> Action {
-        switch (phase, isExpiring) {
-        case (.requested, false):
-            phase = .held
-            return .hold
-        case (.requested, true):
-            phase = .refused
-            return .refuse
-        case (.held, true):
-            return .interrupt
-        case (.held, false), (.refused, _), (.ended, _):
-            return .nothing
-        }
-    }
-
-    /// Records the end of the flush, after which no call has an effect.
-    mutating func end() {
-        phase = .ended
-    }
-}
+/// Requests that the system lets the process finish a task before it is suspended, as `ProcessInfo.performExpiringActivity` does, and
+/// returns at once.
+///
+/// The closure is called on another thread: with false if the activity is granted, which then lasts until the closure returns, and with
+/// true if it is refused, or if its time is running out.
+typealias ExpiringActivity = @Sendable (_ reason: String, _ body: @escaping @Sendable (_ isExpiring: Bool) -> Void) -> Void
 
 /// Keeps the system from suspending the process during one flush.
 ///
 /// The store's queue waits for the decision of the system. When the time runs out, a flush that waits for the lock gives up, and its edits
 /// stay pending; a flush that has the lock finishes within the time that the system leaves.
 final class FlushAssertion: Sendable {
-    private let state = Lock(FlushAssertionState())
+    private enum Phase {
+        case requested, held, refused, ended
+    }
+
+    private let phase = Lock(Phase.requested)
     private let interruption: Interruption
     private let decision = DispatchSemaphore(value: 0)
     private let end = DispatchGroup()
@@ -70,48 +27,46 @@ final class FlushAssertion: Sendable {
     init(_ activity: ExpiringActivity, of name: String, _ interruption: Interruption) {
         self.interruption = interruption
         end.enter()
-        activity.perform("writing \(name)") { self.call(isExpiring: $0) }
+        activity("writing \(name)") { self.call(isExpiring: $0) }
         decision.wait()
     }
 
     private func call(isExpiring: Bool) {
         // Under the lock, so that a late call does not interrupt the next flush.
-        let action = state.withLock { state in
-            let action = state.call(isExpiring: isExpiring)
-            switch action {
-            case .hold: interruption.beginActivity()
-            case .refuse, .interrupt: interruption.request(.expiration)
-            case .nothing: break
+        let (isDecision, waits) = phase.withLock { phase in
+            switch (phase, isExpiring) {
+            case (.requested, false):
+                phase = .held
+                interruption.request(.activity)
+                return (true, true)
+            case (.requested, true):
+                phase = .refused
+                interruption.request(.expiration)
+                return (true, false)
+            case (.held, true):
+                // The flush gives up waiting for the lock.
+                interruption.request(.expiration)
+                return (false, true)
+            case (.held, false), (.refused, _), (.ended, _): return (false, false)
             }
-            return action
         }
-        switch action {
-        case .hold:
-            decision.signal()
-            end.wait()
-        case .refuse:
-            decision.signal()
-        case .interrupt:
-            // The process may be suspended as soon as this returns.
-            end.wait()
-        case .nothing:
-            break
-        }
+        if isDecision { decision.signal() }
+        // The process may be suspended as soon as this returns.
+        if waits { end.wait() }
     }
 
-    /// Ends the activity.
+    /// Ends the activity; later calls of its closure have no effect.
     func finish() {
-        state.withLock { state in
-            interruption.withdraw(.expiration)
-            interruption.endActivity()
-            state.end()
+        phase.withLock { phase in
+            interruption.withdraw([.expiration, .activity])
+            phase = .ended
         }
         end.leave()
     }
 }
 
 #if !canImport(Darwin) || os(macOS)
-    extension ExpiringActivity {
+    extension FlushAssertion {
         /// None: these systems do not suspend processes that hold locks.
         static let system: ExpiringActivity? = nil
     }

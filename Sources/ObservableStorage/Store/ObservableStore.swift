@@ -97,7 +97,7 @@ public actor ObservableStore {
 
     init(
         backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles? = nil, overrides: [OverrideSource] = [],
-        availability: StorageAvailability = .available, activity: ExpiringActivity? = .system, isShared: Bool = false
+        availability: StorageAvailability = .available, activity: ExpiringActivity? = FlushAssertion.system, isShared: Bool = false
     ) {
         let storage = SerializedBackend(backend, activity: activity)
         self.backend = backend

@@ -46,7 +46,7 @@ private final class Plain: SceneStoring {
             "NSApplicationWillTerminateNotification", "UIApplicationWillTerminateNotification",
         ])
     func notification(name: String) throws {
-        let event = try #require(LifeCycle.notifications[name])
+        let event = try #require(LifeCycleObserver.notifications[name])
         let (controller, handle, observer) = (Controller(store), handle(), observer())
         handle.set(25, for: controller)
         observer.handle(event)

@@ -18,7 +18,7 @@ struct FlushAssertionTests {
     }
 
     /// A store in a group container, whose lock is requested from `activity`.
-    private func store(_ activity: ExpiringActivity, calls: FileSystemCalls = .live) throws -> ObservableStore {
+    private func store(_ activity: @escaping ExpiringActivity, calls: FileSystemCalls = .live) throws -> ObservableStore {
         let backend = PropertyListFile(
             at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: true, calls: calls)
         return ObservableStore(backend: backend, entries: try backend.load(), activity: activity)
@@ -26,7 +26,7 @@ struct FlushAssertionTests {
 
     /// An activity that the system grants, and whose beginning and end are recorded.
     private var granted: ExpiringActivity {
-        ExpiringActivity { reason, body in
+        { [events] reason, body in
             events.record(reason)
             DispatchQueue.global().async {
                 body(false)
@@ -35,17 +35,29 @@ struct FlushAssertionTests {
         }
     }
 
-    @Test("A call grants the activity, refuses it, or ends the waiting, once each; after the end it has no effect")
-    func transitions() {
-        var granted = FlushAssertionState()
-        var actions = [granted.call(isExpiring: false), granted.call(isExpiring: true), granted.call(isExpiring: false)]
-        #expect(actions == [.hold, .interrupt, .nothing])
-        granted.end()
-        actions = [granted.call(isExpiring: true), granted.call(isExpiring: false)]
-        #expect(actions == [.nothing, .nothing])
-        var refused = FlushAssertionState()
-        actions = [refused.call(isExpiring: true), refused.call(isExpiring: false), refused.call(isExpiring: true)]
-        #expect(actions == [.refuse, .nothing, .nothing])
+    @Test("A call grants the activity or refuses it; after the end it has no effect")
+    func transitions() throws {
+        let interruption = Interruption()
+        interruption.request(.background)
+        let body = Lock<(@Sendable (Bool) -> Void)?>(nil)
+        let granted = FlushAssertion(
+            { _, call in
+                body.withLock { $0 = call }
+                DispatchQueue.global().async { call(false) }
+            }, of: "file", interruption)
+        let call = try #require(body.withLock { $0 })
+        #expect(!interruption.isRequested)
+        // The activity is granted once.
+        call(false)
+        granted.finish()
+        #expect(interruption.isRequested)
+        interruption.withdraw(.background)
+        call(true)
+        #expect(!interruption.isRequested)
+        let refused = FlushAssertion({ _, call in [true, false, true].forEach(call) }, of: "file", interruption)
+        #expect(interruption.isRequested)
+        refused.finish()
+        #expect(!interruption.isRequested)
     }
 
     @Test("There is one activity for each flush and each transaction, and none for each call")
@@ -74,7 +86,7 @@ struct FlushAssertionTests {
     func refused() async throws {
         let isRefused = Lock(true)
         let store = try store(
-            ExpiringActivity { _, body in
+            { _, body in
                 let isExpiring = isRefused.withLock { $0 }
                 DispatchQueue.global().async { body(isExpiring) }
             })
@@ -104,7 +116,7 @@ struct FlushAssertionTests {
             waits.record(true)
         }
         let store = try store(
-            ExpiringActivity { _, body in
+            { _, body in
                 activity.withLock { $0 = body }
                 DispatchQueue.global().async {
                     body(false)

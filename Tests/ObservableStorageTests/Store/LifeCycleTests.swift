@@ -28,7 +28,7 @@ struct LifeCycleTests {
     }
 
     /// Activities that the system grants.
-    private static let granted = ExpiringActivity { _, body in DispatchQueue.global().async { body(false) } }
+    private static let granted: ExpiringActivity = { _, body in DispatchQueue.global().async { body(false) } }
 
     /// Waits until another store of the shared file sees a value.
     private func seen(_ value: Int) async throws {
@@ -40,30 +40,25 @@ struct LifeCycleTests {
         try PropertyListFile(at: folder.file(name)).load().values
     }
 
-    @Test("Each change between foreground and background acts once; the end and the unlocking of the device act always")
+    @Test("Each change between foreground and background acts once")
     func transitions() {
-        var cycle = LifeCycle()
-        let events: [LifeCycle.Event] = [
-            .willEnterForeground, .protectedDataDidBecomeAvailable, .didEnterBackground, .didEnterBackground,
-            .protectedDataDidBecomeAvailable, .willTerminate, .willEnterForeground, .willEnterForeground, .didEnterBackground,
-            .willTerminate, .protectedDataWillBecomeUnavailable, .sceneDidChange,
-        ]
-        let actions = events.map { cycle.handle($0) }
-        #expect(
-            actions == [
-                nil, .readAgain, .enterBackground, nil, .readAgain, .writeAll, .leaveBackground, nil, .enterBackground, .writeAll,
-                .abandonProtectedLogs, .settleScenes,
-            ])
+        let requests = Recorder<String>()
+        let observer = LifeCycleObserver(registry: registry, activity: { reason, _ in requests.record(reason) })
+        func handle(_ events: LifeCycleObserver.Event...) { for event in events { observer.handle(event) } }
+        handle(.willEnterForeground, .didEnterBackground, .didEnterBackground)
+        #expect(requests.elements.count == 1)
+        handle(.willEnterForeground, .willEnterForeground, .didEnterBackground)
+        #expect(requests.elements.count == 2)
     }
 
     @Test("The notifications of applications and of the hosts of extensions are the same events")
     func notifications() {
-        #expect(LifeCycle.notifications["NSExtensionHostDidEnterBackgroundNotification"] == .didEnterBackground)
-        #expect(LifeCycle.notifications["UIApplicationDidEnterBackgroundNotification"] == .didEnterBackground)
-        #expect(LifeCycle.notifications["NSExtensionHostWillEnterForegroundNotification"] == .willEnterForeground)
-        #expect(LifeCycle.notifications["UIApplicationWillEnterForegroundNotification"] == .willEnterForeground)
-        #expect(LifeCycle.notifications["NSApplicationWillTerminateNotification"] == .willTerminate)
-        #expect(LifeCycle.notifications.count == 12)
+        #expect(LifeCycleObserver.notifications["NSExtensionHostDidEnterBackgroundNotification"] == .didEnterBackground)
+        #expect(LifeCycleObserver.notifications["UIApplicationDidEnterBackgroundNotification"] == .didEnterBackground)
+        #expect(LifeCycleObserver.notifications["NSExtensionHostWillEnterForegroundNotification"] == .willEnterForeground)
+        #expect(LifeCycleObserver.notifications["UIApplicationWillEnterForegroundNotification"] == .willEnterForeground)
+        #expect(LifeCycleObserver.notifications["NSApplicationWillTerminateNotification"] == .willTerminate)
+        #expect(LifeCycleObserver.notifications.count == 12)
     }
 
     @Test("In the background the stores in group containers are written, and so are the edits that are made there")
@@ -98,7 +93,7 @@ struct LifeCycleTests {
     func activity(isExpiring: Bool) async throws {
         let shared = try store("shared.plist")
         let (bodies, ends) = (Recorder<@Sendable (Bool) -> Void>(), Recorder<[String: PropertyListValue]>())
-        let observer = LifeCycleObserver(registry: registry, activity: ExpiringActivity { _, body in bodies.record(body) })
+        let observer = LifeCycleObserver(registry: registry, activity: { _, body in bodies.record(body) })
         let gate = DispatchSemaphore(value: 0)
         shared.executor.queue.async { gate.wait() }
         shared[Keys.count] = 5
@@ -126,7 +121,7 @@ struct LifeCycleTests {
     private func editedInBackground(_ activities: Activities) async throws -> (store: ObservableStore, observer: LifeCycleObserver) {
         let shared = try store(
             "shared.plist",
-            activity: ExpiringActivity { _, body in
+            activity: { _, body in
                 let isExpiring = activities.areRefused.withLock { $0 }
                 DispatchQueue.global().async { body(isExpiring) }
             })
@@ -180,7 +175,7 @@ struct LifeCycleTests {
 
     @Test("Stores in the application's own container are written at any time", arguments: [true, false])
     func ownContainer(isInBackground: Bool) async throws {
-        let own = try store("own.plist", isOutsideContainer: false, activity: ExpiringActivity { _, _ in Issue.record("requested") })
+        let own = try store("own.plist", isOutsideContainer: false, activity: { _, _ in Issue.record("requested") })
         let observer = LifeCycleObserver(registry: registry, activity: nil)
         if isInBackground { observer.handle(.didEnterBackground) }
         own[Keys.count] = 5

@@ -252,19 +252,19 @@ struct SuspensionTests {
     @Test("The background interrupts everything but an activity, which a suspension and its own end interrupt nevertheless")
     func background() {
         let interruption = Interruption()
-        interruption.beginActivity()
+        interruption.request(.activity)
         #expect(!interruption.isRequested)
-        interruption.endActivity()
+        interruption.withdraw(.activity)
         interruption.request(.background)
         #expect(interruption.isRequested)
-        interruption.beginActivity()
+        interruption.request(.activity)
         #expect(!interruption.isRequested)
         for reason in [Interruption.Reason.suspension, .expiration] {
             interruption.request(reason)
             #expect(interruption.isRequested)
             interruption.withdraw(reason)
         }
-        interruption.endActivity()
+        interruption.withdraw(.activity)
         #expect(interruption.isRequested)
         interruption.withdraw(.background)
         #expect(!interruption.isRequested)
