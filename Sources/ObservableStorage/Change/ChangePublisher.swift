@@ -6,12 +6,12 @@
 public final class ChangePublisher<Element: Sendable>: Sendable {
     private struct State {
         // Separate, because readers never wait for listeners, and calling very many is faster without checking the kind of each.
-        var listeners = SubscriberList<Element>()
-        var streams = SubscriberList<Element>()
-        var slots = SubscriberList<Element>()
+        var listeners: [Subscriber<Element>] = []
+        var streams: [Subscriber<Element>] = []
+        var slots: [Subscriber<Element>] = []
         var isFinished = false
 
-        var isIdle: Bool { listeners.subscribers.isEmpty && streams.subscribers.isEmpty && slots.subscribers.isEmpty }
+        var isIdle: Bool { listeners.isEmpty && streams.isEmpty && slots.isEmpty }
     }
 
     private let state = Lock(State())
@@ -109,9 +109,9 @@ extension ChangePublisher {
         _ makeElement: @escaping @Sendable () -> Element
     ) {
         state.withLock { state in
-            let all = state.listeners.subscribers
+            let all = state.listeners
             let listeners = muted == ObservationToken.everyListenerID ? all.filter { !$0.isListener } : all
-            let (slots, streams) = (state.slots.subscribers, state.streams.subscribers)
+            let (slots, streams) = (state.slots, state.streams)
             guard !slots.isEmpty || !streams.isEmpty else {
                 if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
                 return
@@ -133,7 +133,8 @@ extension ChangePublisher {
     func postFinish(to deliveries: inout Deliveries) {
         state.withLock { state in
             state.isFinished = true
-            let (readers, listeners) = (state.slots.removeAll() + state.streams.removeAll(), state.listeners.removeAll())
+            let (readers, listeners) = (state.slots + state.streams, state.listeners)
+            (state.slots, state.streams, state.listeners) = ([], [], [])
             if !readers.isEmpty { deliveries.append(to: reading) { for subscriber in readers { subscriber.finish() } } }
             if !listeners.isEmpty { deliveries.append(to: listening) { for subscriber in listeners { subscriber.finish() } } }
         }

@@ -57,33 +57,19 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
     }
 }
 
-/// The subscribers of a publisher in the order of subscription.
-struct SubscriberList<Element: Sendable>: Sendable {
-    private(set) var subscribers: [Subscriber<Element>] = []
-
-    /// Appends a subscriber that was created after all those in the list.
-    mutating func append(_ subscriber: Subscriber<Element>) {
-        subscribers.append(subscriber)
-    }
-
-    /// Removes a subscriber, if it is in the list.
-    mutating func remove(_ subscriber: Subscriber<Element>) {
+extension Array {
+    /// Removes a subscriber, if it is in the list of those of a publisher in the order of subscription.
+    mutating func remove<Value>(_ subscriber: Subscriber<Value>) where Element == Subscriber<Value> {
         // They are sorted by their numbers, so that removal from a long list needs no linear search.
-        var range = subscribers.startIndex..<subscribers.endIndex
+        var range = indices
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2
-            if subscribers[middle].id == subscriber.id {
-                subscribers.remove(at: middle)
+            if self[middle].id == subscriber.id {
+                remove(at: middle)
                 return
             }
-            range = subscribers[middle].id < subscriber.id ? middle + 1..<range.upperBound : range.lowerBound..<middle
+            range = self[middle].id < subscriber.id ? middle + 1..<range.upperBound : range.lowerBound..<middle
         }
-    }
-
-    /// Removes all subscribers.
-    mutating func removeAll() -> [Subscriber<Element>] {
-        defer { subscribers = [] }
-        return subscribers
     }
 }
 

@@ -1,20 +1,5 @@
-/// Entries, and the total number of their changes, which shows whether any of them has changed since.
-struct EntryVersions: Sendable {
-    private let entries: [Entry]
-    private let changes: UInt64
-
-    init(of entries: [Entry]) {
-        self.entries = entries
-        changes = Self.changes(of: entries)
-    }
-
-    /// Whether none of the entries has changed.
-    var isCurrent: Bool { Self.changes(of: entries) == changes }
-
-    private static func changes(of entries: [Entry]) -> UInt64 {
-        entries.reduce(0) { $0 + $1.version }
-    }
-}
+/// Entries, and the version of each when a key was read; see ``Entry/version``.
+typealias EntryVersions = [(entry: Entry, version: UInt64)]
 
 /// The value of a key when it was read, and the version of the entry from which it was read.
 @usableFromInline class Reading: @unchecked Sendable {
@@ -26,14 +11,14 @@ struct EntryVersions: Sendable {
     /// The number of the codec that decoded the value, stored in its present type, from the entry; 0 if none did.
     let codec: UInt64
     // The other entries from which the key may read.
-    private let others: EntryVersions?
+    private let others: EntryVersions
     /// The reason why the stored value cannot be decoded, if another value is used instead.
     let failure: StorageError?
     /// Whether the value is not the stored one, but hides it.
     let isOverride: Bool
 
     fileprivate init(
-        _ entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions?, failure: StorageError?, isOverride: Bool
+        _ entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions, failure: StorageError?, isOverride: Bool
     ) {
         self.entry = entry
         self.version = version
@@ -50,7 +35,7 @@ struct EntryVersions: Sendable {
 
     /// Whether the entries are unchanged.
     final var isCurrent: Bool {
-        entry.version == version && others?.isCurrent != false
+        entry.version == version && (others.isEmpty || others.allSatisfy { $0.entry.version == $0.version })
     }
 }
 
@@ -59,7 +44,7 @@ struct EntryVersions: Sendable {
     @usableFromInline let value: Value
 
     init(
-        _ value: Value, of entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions? = nil, failure: StorageError? = nil,
+        _ value: Value, of entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions = [], failure: StorageError? = nil,
         isOverride: Bool = false
     ) {
         self.value = value

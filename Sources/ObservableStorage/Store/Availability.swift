@@ -42,15 +42,15 @@ final class AvailabilityState: Sendable {
 
     /// The current availability, and each later one.
     var updates: AsyncStream<StorageAvailability> {
-        let latest = LatestValue<StorageAvailability>()
+        let latest = LatestSlot()
         var deliveries = Deliveries()
         let token = state.withLock { state in
             publisher.add(
                 initial: [{ [availability = state.availability] in availability }],
-                Observer(slot: latest.slot, onFinish: { _ in latest.finish() }), to: &deliveries)
+                Observer(slot: latest, onFinish: { _ in latest.end(keepingValue: true) }), to: &deliveries)
         }
         deliveries.deliver()
-        return latest.stream(onEnd: token)
+        return latest.values(onEnd: token)
     }
 
     func finish() {

@@ -50,12 +50,20 @@ extension ObservableStore {
         let slot = LatestSlot()
         // A change fills the slot only to wake the reader, which takes the newest snapshot.
         let tokens = keys.map { observe($0, filling: slot) }
-        _ = slot.put(Box(()))
-        let latest = LatestSnapshot(of: keys, in: cache, valid)
-        return AsyncStream {
+        slot.send(Box(()))
+        // The number of changes of the entries at the last element, and the revision of its snapshot.
+        let last = Lock<(changes: UInt64, revision: UInt64)?>(nil)
+        let names = keys.map(\.entryName)
+        return AsyncStream { [cache] in
             defer { withExtendedLifetime(tokens) {} }
             while await slot.next() != nil {
-                if let snapshot = latest.next() { return makeElement(snapshot) }
+                let (values, layers, changes) = cache.snapshot(countingChangesOf: names)
+                let before = last.withLock { $0 }
+                if before?.changes == changes { continue }
+                let snapshot = valid(StoreSnapshot(values, layers, of: cache))
+                last.withLock { $0 = (changes, snapshot.revision) }
+                // An earlier snapshot, which replaces one that is not valid, may have been an element before.
+                if snapshot.revision == values.revision || before?.revision != snapshot.revision { return makeElement(snapshot) }
             }
             return nil
         } onCancel: {
@@ -66,34 +74,5 @@ extension ObservableStore {
 
     private nonisolated func observe(_ key: some AnyStorageKey, filling slot: LatestSlot) -> ObservationToken {
         observe(key.storageKey, Observer(slot: slot, onFinish: { _ in slot.end(keepingValue: true) }))
-    }
-}
-
-/// The newest snapshot for a reader of some keys, which gets each combination of values once.
-private final class LatestSnapshot: Sendable {
-    private let names: [EntryName]
-    private let cache: EntryCache
-    private let valid: @Sendable (StoreSnapshot) -> StoreSnapshot
-    // The number of changes of the entries at the last call, and the revision of the snapshot it returned.
-    private let last = Lock<(changes: UInt64, revision: UInt64)?>(nil)
-
-    init(
-        of keys: [any AnyStorageKey], in cache: EntryCache, _ valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot
-    ) {
-        names = keys.map(\.entryName)
-        self.cache = cache
-        self.valid = valid
-    }
-
-    /// The present snapshot; nil if no entry of the keys was changed since the last call.
-    func next() -> StoreSnapshot? {
-        let (values, layers, changes) = cache.snapshot(countingChangesOf: names)
-        let before = last.withLock { $0 }
-        if before?.changes == changes { return nil }
-        let snapshot = valid(StoreSnapshot(values, layers, of: cache))
-        last.withLock { $0 = (changes, snapshot.revision) }
-        // An earlier snapshot was delivered before.
-        let isEarlier = snapshot.revision != values.revision
-        return isEarlier && before?.revision == snapshot.revision ? nil : snapshot
     }
 }

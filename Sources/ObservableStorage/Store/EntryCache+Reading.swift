@@ -8,8 +8,8 @@ extension EntryCache {
         /// The entry in which the effective value is stored, or else the key's own one, and its version.
         let source: Entry
         let version: UInt64
-        /// The other entries from which the key may read; nil if there are none.
-        let others: EntryVersions?
+        /// The other entries from which the key may read.
+        let others: EntryVersions
         /// Whether the value is stored in the source under a present name and no override hides it, so that the source may cache what a
         /// codec makes of it: the key would read that.
         let isPresent: Bool
@@ -34,7 +34,7 @@ extension EntryCache {
             definition.keep(
                 ValueReading(
                     value, of: source, at: version, codec: isDecoded ? number : 0, others: others, failure: failure, isOverride: isOverride),
-                isPlainEntry: others == nil)
+                isPlainEntry: others.isEmpty)
         }
     }
 
@@ -54,7 +54,7 @@ extension EntryCache {
             let history = isStored ? source.content.history : nil
             let others = name.hasOthers ? name.all.filter { $0 != location.own }.map { state.entries.ensureEntry($0) } : []
             return Found(
-                entry: entry, source: source, version: source.version, others: others.isEmpty ? nil : EntryVersions(of: others),
+                entry: entry, source: source, version: source.version, others: others.map { ($0, $0.version) },
                 isPresent: isStored && !isOverridden && (location.own == name.own || location.own == name.fallback),
                 revision: history?.revision ?? 0,
                 isUnconfirmed: entry.override != nil ? false : type.flatMap { history?.isUnconfirmed($0, of: location) } ?? false,

@@ -7,9 +7,9 @@ extension ObservableStore {
     /// A slow reader receives the newest value only; the last one is always delivered. Values that cannot be decoded are skipped. The
     /// stream does not retain the store; it ends when the store is closed or released, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
-        let latest = LatestValue<Value>()
-        let token = observe(key, initial: true, Observer(slot: latest.slot, onFinish: { _ in latest.finish() }))
-        return latest.stream(onEnd: token)
+        let latest = LatestSlot()
+        let token = observe(key, initial: true, Observer(slot: latest, onFinish: { _ in latest.end(keepingValue: true) }))
+        return latest.values(onEnd: token)
     }
 
     /// Every change of a key from now on, in order, as a new stream for each call.

@@ -13,32 +13,19 @@ extension ObservableStore {
         try shared(at: url, configuration: PropertyListFile.Configuration())
     }
 
+    // By the path of the file.
+    private static let sharedStores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
+
     /// - Parameter configuration: that of a store that is not open yet.
     static func shared(at url: URL, configuration: PropertyListFile.Configuration) throws(StorageError) -> ObservableStore {
-        try SharedStores.all.store(at: url, configuration)
-    }
-}
-
-/// The stores of this process that are shared by everybody who opens the same file.
-private final class SharedStores: Sendable {
-    static let all = SharedStores()
-
-    private let stores = Lock<[ResolvedPath: WeakReference<ObservableStore>]>([:])
-
-    /// The open store of a file, or a new one.
-    func store(at url: URL, _ configuration: PropertyListFile.Configuration) throws(StorageError) -> ObservableStore {
-        let known = stores.withLock { Array($0.keys) }
+        let known = sharedStores.withLock { Array($0.keys) }
         let path = FileSystemCalls.live.path(known, ofTheFileAt: try PropertyListFile.resolvedPath(of: url))
-        if let open = stores.withLock({ $0[path]?.object }), !open.isClosed { return open }
+        if let open = sharedStores.withLock({ $0[path]?.object }), !open.isClosed { return open }
         // Opening reads the file, which is too slow inside a lock: a second thread uses the store that the first one opened.
         let backend = PropertyListFile(at: url, configuration: configuration)
-        return add(ObservableStore(backend: backend, entries: try ObservableStore.load(backend), isShared: true), at: path)
-    }
-
-    /// Adds a store, unless there is an open one of the file; returns that one then.
-    private func add(_ opened: ObservableStore, at path: ResolvedPath) -> ObservableStore {
+        let opened = ObservableStore(backend: backend, entries: try load(backend), isShared: true)
         // The stores are moved out of the lock: releasing the last reference to one runs its deinit.
-        let (store, _) = stores.take { stores in
+        let (store, _) = sharedStores.take { stores in
             let alive = stores.compactMapValues(\.object)
             let known = alive[path].flatMap { $0.isClosed ? nil : $0 } ?? opened
             stores = stores.filter { alive[$0.key] != nil }
@@ -47,10 +34,8 @@ private final class SharedStores: Sendable {
         }
         return store
     }
-}
 
-extension ObservableStore {
-    fileprivate nonisolated var isClosed: Bool {
+    private nonisolated var isClosed: Bool {
         cache.update { $0.isClosed }
     }
 }

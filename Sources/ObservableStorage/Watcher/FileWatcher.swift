@@ -104,12 +104,12 @@ extension FileWatcher {
     /// The events of a watcher that the closure creates.
     static func events(of makeWatcher: (_ handler: @escaping @Sendable (Event) -> Void) -> FileWatcher) -> AsyncStream<Event> {
         let unread = Lock<[Int: Event]>([:])
-        let arrival = LatestValue<Void>()
+        let arrival = LatestSlot()
         let watcher = makeWatcher { event in
             unread.withLock { $0[event.precedence] = event }
-            arrival.send(())
+            arrival.send(Box(()))
         }
-        let arrivals = arrival.values
+        let arrivals = arrival.values(of: Void.self)
         return AsyncStream {
             while true {
                 let event = unread.withLock { unread in unread.keys.min().flatMap { unread.removeValue(forKey: $0) } }
@@ -120,7 +120,7 @@ extension FileWatcher {
         } onCancel: {
             // Also retains the watcher while the stream exists.
             watcher.cancel()
-            arrival.finish()
+            arrival.end(keepingValue: true)
         }
     }
 }

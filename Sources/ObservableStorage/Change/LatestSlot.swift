@@ -1,43 +1,9 @@
 import Dispatch
 
-/// A slot for one value: the writer replaces its value, a reader takes the value or waits for it.
+/// A slot for one boxed value: the writer replaces its value, a reader takes the value or waits for it.
 ///
-/// Unlike the buffer of a stream, it keeps only the newest value for a slow reader; the last one is always delivered.
-final class LatestValue<Value: Sendable>: Sendable {
-    // Contains only boxes of this type.
-    let slot = LatestSlot()
-
-    /// Puts a value into the slot, replacing one that was not taken, or passes it to the waiting reader.
-    func send(_ value: Value) {
-        let box = Box(value)
-        slot.put(box)?.resume(returning: box)
-    }
-
-    /// Ends the values; a value that is still in the slot can be taken.
-    func finish() {
-        slot.end(keepingValue: true)
-    }
-
-    /// The values from now on, each delivered to one reader.
-    var values: AsyncStream<Value> {
-        stream(onEnd: ObservationToken {})
-    }
-
-    /// The values as a stream that retains a subscription, and ends it when the stream is cancelled or released.
-    func stream(onEnd subscription: ObservationToken) -> AsyncStream<Value> {
-        // The closure is released with the stream, and with it the subscription that it captures.
-        AsyncStream { [slot, subscription] in
-            defer { _ = subscription }
-            guard let box = await slot.next() else { return nil }
-            return unsafeDowncast(box, to: Box<Value>.self).value
-        } onCancel: {
-            subscription.cancel()
-            self.slot.end(keepingValue: false)
-        }
-    }
-}
-
-/// A slot for one boxed value of any type, so that waiting and delivery are not generic code.
+/// Unlike the buffer of a stream, it keeps only the newest value for a slow reader; the last one is always delivered. Not generic, so that
+/// waiting and delivery are not.
 final class LatestSlot: Sendable {
     /// A reader that waits for a value. It is resumed outside the lock, possibly later and on another thread.
     typealias Reader = UnsafeContinuation<AnyBox?, Never>
@@ -71,6 +37,11 @@ final class LatestSlot: Sendable {
         return reader
     }
 
+    /// Puts a value into the slot, or passes it to the waiting reader.
+    func send(_ box: AnyBox) {
+        put(box)?.resume(returning: box)
+    }
+
     /// Ends the values, and removes a value that is still in the slot unless it is to be kept.
     func end(keepingValue: Bool) {
         let (readers, _) = state.take { state -> ([Reader], AnyBox?) in
@@ -101,6 +72,21 @@ final class LatestSlot: Sendable {
         // others to the readers.
         DispatchQueue.global().async {
             for reader in readers { reader.resume(returning: box) }
+        }
+    }
+
+    /// The values of the slot, which is filled with boxes of the type, each delivered to one reader.
+    ///
+    /// - Parameter subscription: retained by the stream, and ended when that is cancelled or released.
+    func values<Value: Sendable>(of type: Value.Type = Value.self, onEnd subscription: ObservationToken? = nil) -> AsyncStream<Value> {
+        // The closure is released with the stream, and with it the subscription that it captures.
+        AsyncStream { [self, subscription] in
+            defer { _ = subscription }
+            guard let box = await next() else { return nil }
+            return unsafeDowncast(box, to: Box<Value>.self).value
+        } onCancel: {
+            subscription?.cancel()
+            self.end(keepingValue: false)
         }
     }
 
