@@ -16,6 +16,8 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     private let hasSecrets: Bool
     private let calledDefaultRule = Atomic(false)
     private let paths = KeyPathTable()
+    // By the number of the group's key, so that all paths to one property share an object.
+    private let trackedKeys = Lock<[UInt64: TrackedKey]>([:])
 
     /// Creates the keys of a group.
     ///
@@ -96,16 +98,15 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// Calls a closure with the key at a key path.
     func withKey<Value, Result>(_ path: KeyPath<Keys, StorageKey<Value>>, _ body: (TrackedKey) -> Result) -> Result {
-        paths.withKey(
-            path,
-            make: {
+        if let first = paths.first(path) { return first._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: TrackedKey.self)) } }
+        return body(
+            paths.object(at: path) {
                 let key = keys[keyPath: path]
-                let makeKey = { [self] in
+                return trackedKeys.object(of: key.number, limit: KeyPathTable.limit) {
                     let named = byNumber[key.number] as? StorageKey<Value> ?? naming.apply(to: key)
                     return TrackedKey(checked(named).definition, in: cache)
                 }
-                return (key.number, makeKey)
-            }, body)
+            })
     }
 
     /// A key of the group whose setter checks the group's rule.
@@ -116,12 +117,10 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// The keys of a nested group.
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {
-        // The cached object of a key path has the path's type.
-        unsafeDowncast(
-            paths.group(path) {
-                let group = keys[keyPath: path]
-                return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, isChecked: isChecked)
-            }, to: KeyTable<Group>.self)
+        paths.object(at: path) {
+            let group = keys[keyPath: path]
+            return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, isChecked: isChecked)
+        }
     }
 }
 
@@ -132,65 +131,48 @@ private final class KeyPathTable: @unchecked Sendable {
     // Sendable because state that is not locked or atomic is immutable after it is counted.
 
     private typealias FirstKey = (path: ObjectIdentifier, object: Unmanaged<any AnyObject & Sendable>)
-    private typealias PathKey = (path: AnyKeyPath, object: any AnyObject & Sendable)
 
-    // By the identity of the key path, one for each location in the source, because reading the property through the path takes longer;
-    // and by the number of the group's key, so that all paths to one property share an object.
-    private let keys = Lock<(byPath: [ObjectIdentifier: PathKey], byNumber: [UInt64: TrackedKey])>(([:], [:]))
+    // By the identity of the key path, one for each location in the source, because reading the property through the path takes longer. The
+    // paths are only kept so that their identities stay their own.
+    private let known = Lock<(objects: [ObjectIdentifier: any AnyObject & Sendable], paths: [AnyKeyPath])>(([:], []))
     // The first few, found without the lock and without hashing: otherwise read.settings takes 1.3 times as long. Each is written once,
     // before it is counted, and lives as long as the complete table.
     private let first = UnsafeMutablePointer<FirstKey>.allocate(capacity: firstLimit)
     private let firstCount = Atomic(0)
 
     // The number of paths created at run time and of computed keys is not limited: later ones are not cached.
-    private static let keyLimit = 1_000
+    static let limit = 1_000
     private static let firstLimit = 32
 
     deinit {
         first.deallocate()
     }
 
-    func withKey<Result>(
-        _ path: AnyKeyPath, make: () -> (number: UInt64, make: () -> TrackedKey), _ body: (TrackedKey) -> Result
-    ) -> Result {
-        if let first = first(path) { return first._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: TrackedKey.self)) } }
-        if let known = known(path) { return body(unsafeDowncast(known, to: TrackedKey.self)) }
-        let (number, make) = make()
-        let key = keys.withLock { $0.byNumber[number] } ?? make()
-        let shared = keys.withLock { keys in
-            // Another thread may have been faster: all use the same one.
-            if let known = keys.byNumber[number] { return known }
-            if keys.byNumber.count < Self.keyLimit { keys.byNumber[number] = key }
-            return key
+    /// The object of a key path, which has the path's type, created if there is none.
+    func object<Object: AnyObject & Sendable>(at path: AnyKeyPath, or make: () -> Object) -> Object {
+        if let known = first(path)?.takeUnretainedValue() ?? known.withLock({ $0.objects[ObjectIdentifier(path)] }) {
+            return unsafeDowncast(known, to: Object.self)
         }
-        remember(shared, at: path)
-        return body(shared)
+        let object = make()
+        remember(object, at: path)
+        return object
     }
 
-    func group(_ path: AnyKeyPath, _ make: () -> any AnyObject & Sendable) -> any AnyObject & Sendable {
-        if let known = first(path)?.takeUnretainedValue() ?? known(path) { return known }
-        let group = make()
-        remember(group, at: path)
-        return group
-    }
-
-    private func first(_ path: AnyKeyPath) -> Unmanaged<any AnyObject & Sendable>? {
+    /// The object of one of the first key paths.
+    func first(_ path: AnyKeyPath) -> Unmanaged<any AnyObject & Sendable>? {
         let identifier = ObjectIdentifier(path)
         for index in 0..<firstCount.load(ordering: .acquiring) where first[index].path == identifier { return first[index].object }
         return nil
     }
 
-    private func known(_ path: AnyKeyPath) -> (any AnyObject & Sendable)? {
-        keys.withLock { $0.byPath[ObjectIdentifier(path)]?.object }
-    }
-
     private func remember(_ object: any AnyObject & Sendable, at path: AnyKeyPath) {
-        // A key path never changes, and is only kept so that its identity stays its own.
+        // A key path never changes.
         nonisolated(unsafe) let path = path
-        keys.withLock { keys in
+        known.withLock { known in
             let identifier = ObjectIdentifier(path)
-            guard keys.byPath.count < Self.keyLimit, keys.byPath[identifier] == nil else { return }
-            keys.byPath[identifier] = (path, object)
+            guard known.paths.count < Self.limit, known.objects[identifier] == nil else { return }
+            known.objects[identifier] = object
+            known.paths.append(path)
             let count = firstCount.load(ordering: .relaxed)
             guard count < Self.firstLimit else { return }
             first.advanced(by: count).initialize(to: (identifier, .passUnretained(object)))

@@ -4,20 +4,10 @@ import Synchronization
 ///
 /// A property wrapper receives its object only with each access: the first access links the object.
 @usableFromInline final class PropertyOwner: Sendable {
-    /// The notifications of an object.
-    final class Link: Sendable {
-        /// Notifies the object that its property is going to be set.
-        let willSet: @Sendable () -> Void
-        /// The subscription to changes by others; the property's own setter mutes it.
-        let token: ObservationToken
-        /// An object with the same lifetime. Not the object itself, which may be in its `deinit`: in Objective-C, forming a weak reference
-        /// to an object that is being deallocated ends the process.
-        let lifetime: WeakReference<AnyObject>
-
-        init(willSet: @escaping @Sendable () -> Void, token: ObservationToken, lifetime: WeakReference<AnyObject>) {
-            (self.willSet, self.token, self.lifetime) = (willSet, token, lifetime)
-        }
-    }
+    /// The notifications of an object: notifies it that its property is going to be set; the subscription to changes by others, which the
+    /// property's own setter mutes; and an object with the same lifetime. Not the object itself, which may be in its `deinit`: in
+    /// Objective-C, forming a weak reference to an object that is being deallocated ends the process.
+    typealias Link = (willSet: @Sendable () -> Void, token: ObservationToken, lifetime: WeakReference<AnyObject>)
 
     private typealias Entry = (id: ObjectIdentifier, link: Link)
 

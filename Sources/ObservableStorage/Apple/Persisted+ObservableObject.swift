@@ -29,7 +29,7 @@
                     // Possibly in a view's `body`.
                     DispatchQueue.main.async(execute: send)
                 }
-                return PropertyOwner.Link(willSet: send, token: token, lifetime: WeakReference<AnyObject>(found))
+                return (send, token, WeakReference<AnyObject>(found))
             }
         }
 

@@ -11,7 +11,7 @@
         }
         private var lastScene = LastScene()
         // By the type of the group.
-        private var settings: [ObjectIdentifier: AnyKeyedStore] = [:]
+        private var settings: [ObjectIdentifier: (keyedStore: any Sendable, table: any AnyObject & Sendable)] = [:]
 
         init(store: ObservableStore? = nil, sceneID: String? = nil) {
             self.store = store
@@ -30,13 +30,14 @@
 
         /// Gives access through a group of keys, for its type.
         mutating func set<Keys: KeyGroup>(_ settings: KeyedStore<Keys>) {
-            self.settings[ObjectIdentifier(Keys.self)] = AnyKeyedStore(keyedStore: settings, table: settings.table)
+            self.settings[ObjectIdentifier(Keys.self)] = (settings, settings.table)
         }
     }
 
     extension ViewStores: Equatable {
         static func == (left: ViewStores, right: ViewStores) -> Bool {
-            left.store === right.store && left.sceneID == right.sceneID && left.settings == right.settings
+            left.store === right.store && left.sceneID == right.sceneID
+                && left.settings.mapValues { ObjectIdentifier($0.table) } == right.settings.mapValues { ObjectIdentifier($0.table) }
         }
     }
 
@@ -52,15 +53,6 @@
                 return last
             }
             return scene
-        }
-    }
-
-    private struct AnyKeyedStore: Sendable, Equatable {
-        let keyedStore: any Sendable
-        let table: any AnyObject & Sendable
-
-        static func == (left: AnyKeyedStore, right: AnyKeyedStore) -> Bool {
-            left.table === right.table
         }
     }
 

@@ -13,34 +13,34 @@ struct LastWrite: Sendable {
             if (storage.backend as? any CommittingBackend)?.allowsNestedEdits == true { return make(backend) }
             return DispatchQueue.global().async(group: group) { make(backend) }
         }
-        start(in: group) {
-        } completion: { _ in
-        }
+        start(in: group)
     }
 
     /// Starts writing the pending edits, on the store's queue if the storage blocks; the group is left afterwards.
     ///
     /// - Parameters:
-    ///   - preparation: called before, on the same queue or task.
-    ///   - completion: called afterwards, with the result of the preparation.
-    func start<Context: Sendable>(
-        in group: DispatchGroup, _ preparation: @escaping @Sendable () -> Context, completion: @escaping @Sendable (Context) -> Void
-    ) {
+    ///   - activity: the activity during which the edits are written; nil if none is needed.
+    ///   - completion: called afterwards, on the same queue or task.
+    func start(in group: DispatchGroup, during activity: ExpiringActivity? = nil, completion: @escaping @Sendable () -> Void = {}) {
+        // Written even if the activity is refused: otherwise the edits would be lost.
+        let beginActivity = { @Sendable in activity.map { FlushAssertion($0, of: storage.name, Interruption()) } }
         if let backend = storage.backend as? any BlockingStorageBackend {
             return storage.executor.queue.async(group: group) {
-                let context = preparation()
+                let activity = beginActivity()
                 make(backend)
-                completion(context)
+                activity?.finish()
+                completion()
             }
         }
         // An edit that the exit interrupts does not end.
         let isInsideEdit = storage.executor.isCurrent
         group.enter()
         Task.detached {
-            let context = preparation()
+            let activity = beginActivity()
             // After the commit under way, which may store earlier values of the same entries.
             if isInsideEdit { await make() } else { await storage.inTurn { await make() } }
-            completion(context)
+            activity?.finish()
+            completion()
             group.leave()
         }
     }

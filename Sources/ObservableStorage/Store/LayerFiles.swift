@@ -14,11 +14,7 @@ final class LayerFiles: Sendable {
         }
 
         func load() throws(StorageError) {
-            do {
-                values.exchange(try backend.load().values)
-            } catch {
-                throw StorageError.reading(backend.name, error)
-            }
+            values.exchange(try ObservableStore.load(backend).values)
         }
     }
 
@@ -35,14 +31,18 @@ final class LayerFiles: Sendable {
     }
 
     /// Reads all storages.
-    ///
-    /// - Parameter onFailure: receives the error of a storage that cannot be read, which has no values then.
-    func load(onFailure: (StorageError) throws(StorageError) -> Void) throws(StorageError) {
-        for layer in mandatory + defaults {
+    func load() throws(StorageError) {
+        for layer in mandatory + defaults { try layer.load() }
+    }
+
+    /// Reads all storages that can be read, and returns the errors of the others, which have no values.
+    func loadReadable() -> [StorageError] {
+        (mandatory + defaults).compactMap { layer in
             do throws(StorageError) {
                 try layer.load()
+                return nil
             } catch {
-                try onFailure(error)
+                return error
             }
         }
     }
@@ -64,10 +64,10 @@ final class LayerFiles: Sendable {
     ///   - queue: the store's queue.
     ///   - start: when the storages are watched.
     func startWatching(on queue: DispatchQueue, from start: WatchStart, for cache: EntryCache) {
-        apply(to: cache)
+        cache.deliver(changes(in: cache))
         let reports = cache.reports
         let onChange = { @Sendable [weak self, weak cache] in
-            if let self, let cache { apply(to: cache) }
+            if let self, let cache { cache.deliver(changes(in: cache)) }
         }
         tokens.exchange(
             (mandatory + defaults).map { layer in
@@ -78,11 +78,6 @@ final class LayerFiles: Sendable {
                     }
                 }
             })
-    }
-
-    /// Sets the layers of a cache to the values that were read.
-    func apply(to cache: EntryCache) {
-        cache.deliver(changes(in: cache))
     }
 
     /// Sets the layers of a cache to the values that were read, and returns the deliveries of the changes.

@@ -60,7 +60,7 @@ extension ObservableStore {
     /// - Throws: the error of a storage that cannot be read; ``StorageError/closed``. The last values are kept.
     public func reload() async throws(StorageError) {
         if cache.update({ $0.isClosed }) { throw .closed }
-        try layerFiles?.load { error throws(StorageError) in throw error }
+        try layerFiles?.load()
         if let deliveries = layerFiles?.changes(in: cache), !deliveries.isEmpty { await cache.deliverConcurrently(deliveries) }
         for deliveries in try await synchronizer.readAllChanges() where !deliveries.isEmpty {
             await cache.deliverConcurrently(deliveries)

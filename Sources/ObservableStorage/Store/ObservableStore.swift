@@ -48,7 +48,7 @@ public actor ObservableStore {
         overrides: [OverrideSource] = []
     ) throws(StorageError) {
         let layers = defaults.isEmpty && mandatory.isEmpty ? nil : LayerFiles(defaults: defaults, mandatory: mandatory)
-        try layers?.load { error throws(StorageError) in throw error }
+        try layers?.load()
         self.init(backend: backend, entries: try Self.load(backend), layers: layers, overrides: overrides)
     }
 
@@ -79,12 +79,7 @@ public actor ObservableStore {
 
     /// Opens a store that works in memory while its storages cannot be read; they are reported, and opened as soon as possible.
     init(backend: any BlockingStorageBackend, layersIfReadable layers: LayerFiles?, overrides: [OverrideSource] = []) {
-        var failures: [StorageError] = []
-        do throws(StorageError) {
-            try layers?.load { failures.append($0) }
-        } catch {
-            failures.append(error)
-        }
+        var failures = layers?.loadReadable() ?? []
         do throws(StorageError) {
             self.init(backend: backend, entries: try Self.load(backend), layers: layers, overrides: overrides)
         } catch {

@@ -114,7 +114,7 @@ extension Synchronizer {
     }
 
     private func loadInTurn() async throws -> StorageEntries {
-        schedule.beginRead()
+        schedule.isReadQueued = false
         return try await storage.interruption.cover { try await self.storage.backend.load() }
     }
 

@@ -14,7 +14,7 @@ actor StorageReader {
 
     /// The entries of the storage, after the layers that are read with it.
     func load(after layers: LayerFiles? = nil) async throws(StorageError) -> StorageEntries {
-        try layers?.load { error throws(StorageError) in throw error }
+        try layers?.load()
         do {
             return try await backend.load()
         } catch {

@@ -77,13 +77,7 @@ final class StoreRegistry: Sendable {
 
     /// Makes the last write of a released store, and calls a closure afterwards; the end of the process waits for it.
     func write(_ lastWrite: LastWrite, _ completion: @escaping @Sendable () -> Void) {
-        lastWrite.start(in: lastWrites) {
-            // Written even if the activity is refused: otherwise the edits would be lost.
-            lastWrite.storage.activity.map { FlushAssertion($0, of: lastWrite.storage.name, Interruption()) }
-        } completion: {
-            $0?.finish()
-            completion()
-        }
+        lastWrite.start(in: lastWrites, during: lastWrite.storage.activity, completion: completion)
     }
 
     /// Writes the pending edits of stores, within the time limit of the end of the process.

@@ -160,12 +160,12 @@ extension StoreSnapshot {
     fileprivate init(
         reading backend: any BlockingStorageBackend, _ layers: LayerFiles, _ overrides: [OverrideSource]
     ) throws(StorageError) {
-        try layers.load { error throws(StorageError) in throw error }
+        try layers.load()
         let entries = try ObservableStore.load(backend)
         // Its queue runs nothing, so that no thread is started.
         let cache = EntryCache(entries: entries.stored, executor: DispatchQueueExecutor(label: "ObservableStore.read"))
         cache.open(overrides)
-        layers.apply(to: cache)
+        cache.deliver(layers.changes(in: cache))
         self.init(of: cache)
     }
 }

@@ -16,8 +16,9 @@ struct SynchronizationSchedule: Sendable {
     // Nil without a journal.
     private var debouncer: Debouncer?
     /// Whether the storage has to be read after the present operation.
-    private(set) var isReadQueued = false
-    private var isReleaseQueued = false
+    var isReadQueued = false
+    /// Whether the release of a shared store has to be tried again.
+    var isReleaseQueued = false
 
     /// - Parameter options: when checkpoints are made; nil without a journal.
     init(_ options: JournalOptions?) {
@@ -25,28 +26,6 @@ struct SynchronizationSchedule: Sendable {
             // Limited, as times are computed with them.
             Debouncer(quiet: .nanoseconds(options.quiet.wholeNanoseconds), limit: .nanoseconds(options.atMost.wholeNanoseconds))
         }
-    }
-
-    /// Queues a read after the present operation; returns false if one is queued already.
-    mutating func queueRead() -> Bool {
-        defer { isReadQueued = true }
-        return !isReadQueued
-    }
-
-    /// Records that the storage is read.
-    mutating func beginRead() {
-        isReadQueued = false
-    }
-
-    /// Queues the release of a shared store; returns false if one is queued already.
-    mutating func queueRelease() -> Bool {
-        defer { isReleaseQueued = true }
-        return !isReleaseQueued
-    }
-
-    /// Records that the store is released, unless it has to be retained for longer.
-    mutating func beginRelease() {
-        isReleaseQueued = false
     }
 
     /// Records that the storage was read.

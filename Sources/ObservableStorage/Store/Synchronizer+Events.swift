@@ -85,8 +85,10 @@ extension Synchronizer {
 
     /// Reads the storage after the operation under way, and again after a delay if that fails; the last valid values are kept meanwhile.
     private func readAgain() async {
-        // A failed close reads the storage if that was requested meanwhile.
-        guard schedule.queueRead(), !cache.update({ $0.isClosed }) else { return }
+        if schedule.isReadQueued { return }
+        schedule.isReadQueued = true
+        // A failed close reads the storage then.
+        if cache.update({ $0.isClosed }) { return }
         do throws(StorageError) {
             try await read()
             // What prevented a write may have passed.

@@ -122,7 +122,7 @@ actor Synchronizer {
             if state.flushes.restoreSuspension() { storage.interruption.request(.suspension) }
         }
         guard schedule.isReadQueued else { return }
-        schedule.beginRead()
+        schedule.isReadQueued = false
         receive(.changed)
     }
 
@@ -156,9 +156,10 @@ actor Synchronizer {
     func releaseIfIdle() {
         guard retained != nil, !cache.update({ $0.entries.hasPending }) else { return }
         guard let delay = schedule.pace.delay(at: .now) else { return retained = nil }
-        guard schedule.queueRelease() else { return }
+        if schedule.isReleaseQueued { return }
+        schedule.isReleaseQueued = true
         start(after: .now() + delay) { synchronizer in
-            synchronizer.schedule.beginRelease()
+            synchronizer.schedule.isReleaseQueued = false
             synchronizer.releaseIfIdle()
         }
     }

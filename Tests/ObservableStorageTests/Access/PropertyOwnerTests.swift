@@ -14,8 +14,9 @@ struct PropertyOwnerTests {
     private func link(_ object: AnyObject, _ name: String) -> PropertyOwner.Link? {
         owner.link(of: object) { [events] in
             events.record("link \(name)")
-            return PropertyOwner.Link(
-                willSet: {}, token: ObservationToken { events.record("end \(name)") }, lifetime: WeakReference(object))
+            return (
+                willSet: {}, token: ObservationToken { events.record("end \(name)") }, lifetime: WeakReference(object)
+            )
         }
     }
 
@@ -59,7 +60,7 @@ struct PropertyOwnerTests {
         weak let observed = model
         let publisher = Plain()
         _ = property?.link(of: model!) { [events] in
-            PropertyOwner.Link(willSet: {}, token: ObservationToken { events.record("end") }, lifetime: WeakReference(publisher))
+            (willSet: {}, token: ObservationToken { events.record("end") }, lifetime: WeakReference(publisher))
         }
         model = nil
         #expect(observed == nil)
@@ -87,7 +88,7 @@ struct PropertyOwnerTests {
             for name in ["first", "second"] {
                 let link = owner.link(of: object) {
                     events.record(name)
-                    return PropertyOwner.Link(willSet: {}, token: ObservationToken {}, lifetime: WeakReference(publisher))
+                    return (willSet: {}, token: ObservationToken {}, lifetime: WeakReference(publisher))
                 }
                 #expect(link != nil)
             }

@@ -12,26 +12,6 @@ struct SynchronizationScheduleTests {
         return SynchronizationSchedule(hasJournal ? JournalOptions(mode) : nil)
     }
 
-    @Test("Events during an operation queue one read, which begins before later events")
-    func queue() {
-        var schedule = schedule()
-        #expect(schedule.queueRead() == true)
-        #expect(schedule.isReadQueued)
-        #expect(schedule.queueRead() == false)
-        schedule.beginRead()
-        #expect(!schedule.isReadQueued)
-        #expect(schedule.queueRead() == true)
-    }
-
-    @Test("Commits during the pace of a shared store queue one release, which a later one may have to repeat")
-    func release() {
-        var schedule = schedule()
-        #expect(schedule.queueRelease() == true)
-        #expect(schedule.queueRelease() == false)
-        schedule.beginRelease()
-        #expect(schedule.queueRelease() == true)
-    }
-
     @Test("One read is scheduled after failures, at increasing intervals, and the fourth failure is reported")
     func reads() {
         var attempts = ReadAttempts()
