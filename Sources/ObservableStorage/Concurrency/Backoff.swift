@@ -1,10 +1,15 @@
 package import Dispatch
 
-/// The delay before a failed operation is retried: doubled after each failure, up to half a minute.
+/// The delay before a failed operation is retried: doubled after each failure, up to half a minute. One attempt is scheduled at a time.
 package struct Backoff: Sendable {
+    /// The number of failures after which the reason is reported: most malformed files are being written at that moment.
+    private static let patience = 4
+
     /// The number of consecutive failures.
     private(set) var failures = 0
     private var hints = 0
+    /// Whether another attempt is scheduled.
+    var isScheduled = false
     private let firstDelay: Int
 
     /// - Parameter firstDelay: the first delay, in milliseconds.
@@ -16,6 +21,15 @@ package struct Backoff: Sendable {
     package mutating func fail() -> DispatchTimeInterval {
         defer { failures += 1 }
         return delay(after: failures)
+    }
+
+    /// Records a failure, and that another attempt is scheduled.
+    ///
+    /// - Returns: the delay, and whether the failure has lasted so long that it is reported; nil if an attempt is scheduled already.
+    mutating func scheduleRetry() -> (delay: DispatchTimeInterval, isLasting: Bool)? {
+        if isScheduled { return nil }
+        isScheduled = true
+        return (fail(), failures == Self.patience)
     }
 
     /// Records a hint that another attempt may succeed, and returns the delay before it; nil if nothing has failed.
@@ -34,7 +48,7 @@ package struct Backoff: Sendable {
 
     /// Records a success.
     package mutating func succeed() {
-        self = Backoff(firstDelay: firstDelay)
+        (failures, hints) = (0, 0)
     }
 
     private func delay(after count: Int) -> DispatchTimeInterval {

@@ -65,7 +65,7 @@ extension ObservableStore {
     /// whenever the storage reports an event, and at each ``flush(to:)``; after that succeeds, the edits made meanwhile are applied to the
     /// stored entries.
     public nonisolated var availability: StorageAvailability {
-        availabilityState.value
+        synchronizer.availability.value
     }
 
     /// The names of the entries with edits that are in memory only, and are still to be written.
@@ -81,6 +81,6 @@ extension ObservableStore {
     /// A slow reader receives the newest one only. The stream does not retain the store; it ends when the store is closed or released, and
     /// when its task is cancelled.
     public nonisolated var availabilityUpdates: AsyncStream<StorageAvailability> {
-        availabilityState.updates
+        synchronizer.availability.updates
     }
 }

@@ -14,20 +14,6 @@ extension EntryCacheState {
         return apply(current.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
     }
 
-    /// Records that a value that reading a key would write cannot be stored.
-    ///
-    /// - Returns: whether that has to be reported, which is true once for each value.
-    mutating func recordRefusal(_ value: PropertyListValue, of name: String) -> Bool {
-        guard refusedMigrations[name] != value else { return false }
-        refusedMigrations[name] = value
-        return true
-    }
-
-    /// Whether a value that reading a key would write was refused before, so that it is not tried at each read.
-    func isRefused(_ value: PropertyListValue, of name: String) -> Bool {
-        refusedMigrations[name] == value
-    }
-
     /// Removes edits that are now on disk, except those repeated meanwhile, which need not wait for a later attempt.
     ///
     /// - Parameter stored: the values of those that were stored; the others were given up because of their conditions. Nil if all were.

@@ -7,7 +7,7 @@ final class LayerFiles: Sendable {
     private final class Layer: Sendable {
         let backend: any BlockingStorageBackend
         let values = Lock<[String: PropertyListValue]>([:])
-        let attempts = Lock(ReadAttempts())
+        let attempts = Lock(Backoff())
 
         init(_ backend: any BlockingStorageBackend) {
             self.backend = backend
@@ -98,14 +98,14 @@ final class LayerFiles: Sendable {
     ) {
         do throws(StorageError) {
             try layer.load()
-            layer.attempts.withLock { $0.succeeded() }
+            layer.attempts.withLock { $0.succeed() }
             onChange()
         } catch {
-            guard let (delay, isLasting) = layer.attempts.withLock({ $0.failed() }) else { return }
+            guard let (delay, isLasting) = layer.attempts.withLock({ $0.scheduleRetry() }) else { return }
             if isLasting { reports.report(error) }
             queue.asyncAfter(deadline: .now() + delay) { [weak layer] in
                 guard let layer else { return }
-                layer.attempts.withLock { $0.beginScheduled() }
+                layer.attempts.withLock { $0.isScheduled = false }
                 readAgain(layer, on: queue, reports, onChange)
             }
         }

@@ -165,7 +165,7 @@ extension ObservableStore {
     /// Stores the default of a key, if the key requires that of reading.
     nonisolated func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         // If the storage could not be opened, the stored values are unknown.
-        guard key.definition.storesDefault, availabilityState.isOpened else { return }
+        guard key.definition.storesDefault, synchronizer.availability.isOpened else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
         do throws(StorageError) {
             try edit(derivedFrom: key, origin: .local) { stored, entry, version in
@@ -222,10 +222,10 @@ extension EntryCache {
         guard var storable = edits else { return nil }
         for case (let name, let value?) in storable {
             do throws(StorageError) {
-                if update({ $0.isRefused(value, of: name) }) { return nil }
+                if update({ $0.refusedMigrations[name] == value }) { return nil }
                 storable[name] = .some(try backend.accepted(value, for: name))
             } catch {
-                if update({ $0.recordRefusal(value, of: name) }) { reports.report(error) }
+                if take({ $0.refusedMigrations.updateValue(value, forKey: name) }) != value { reports.report(error) }
                 return nil
             }
         }

@@ -17,7 +17,6 @@ public actor ObservableStore {
     nonisolated let cache: EntryCache
     nonisolated let backend: any StorageBackend
     nonisolated let synchronizer: Synchronizer
-    nonisolated let availabilityState: AvailabilityState
     nonisolated let layerFiles: LayerFiles?
     /// Whether ``shared(at:)`` has opened the store.
     nonisolated let isShared: Bool
@@ -99,8 +98,7 @@ public actor ObservableStore {
         self.isShared = isShared
         cache = storage.makeCache(of: entries)
         cache.open(overrides)
-        availabilityState = AvailabilityState(availability)
-        synchronizer = Synchronizer(cache, with: storage, entries: entries, availabilityState)
+        synchronizer = Synchronizer(cache, with: storage, entries: entries, AvailabilityState(availability))
         layerFiles = layers
         layers?.startWatching(on: executor.queue, from: storage.watchStart, for: cache)
         storage.watchStart.requestLater()

@@ -6,7 +6,7 @@ struct SynchronizationSchedule: Sendable {
     private static let patienceWithOthers = 10
 
     /// Reads after failures and, while another process prevents the replay of dead stores' edits, after successes.
-    var reads = ReadAttempts()
+    var reads = Backoff()
     private var replays = Backoff()
     var writes = Backoff()
     var checkpoints = Backoff()
@@ -33,15 +33,17 @@ struct SynchronizationSchedule: Sendable {
     /// - Parameter needsReplay: whether another process has prevented the replay of dead stores' edits.
     /// - Returns: the delay before another read; nil if none is needed, or one is scheduled already.
     mutating func didRead(needsReplay: Bool) -> DispatchTimeInterval? {
-        reads.succeeded()
+        reads.succeed()
         if !needsReplay { replays.succeed() }
-        return needsReplay && reads.schedule() ? replays.fail() : nil
+        guard needsReplay, !reads.isScheduled else { return nil }
+        reads.isScheduled = true
+        return replays.fail()
     }
 
     /// Records that a commit was stored, which has read the storage as well.
     mutating func didCommit() {
         writes.succeed()
-        reads.succeeded()
+        reads.succeed()
     }
 
     /// Records a commit of the journal that the storage lacks.
@@ -54,43 +56,6 @@ struct SynchronizationSchedule: Sendable {
     /// Continues at the requested time; a checkpoint is due if the action is ``Debouncer/Action/process``.
     mutating func checkpointWoke(at now: Debouncer.Instant) -> Debouncer.Action {
         debouncer?.woke(at: now) ?? .none
-    }
-}
-
-/// Repeated attempts to read a storage after a failure, of which one is scheduled at a time.
-struct ReadAttempts: Sendable {
-    /// The number of failures after which the reason is reported: most malformed files are being written at that moment.
-    private static let patience = 4
-
-    private var backoff = Backoff()
-    private var isScheduled = false
-
-    /// The number of consecutive failures.
-    var failures: Int { backoff.failures }
-
-    /// Records a failure.
-    ///
-    /// - Returns: the delay before another attempt, and whether the failure has lasted so long that it is reported; nil if an attempt is
-    ///   scheduled already.
-    mutating func failed() -> (delay: DispatchTimeInterval, isLasting: Bool)? {
-        guard schedule() else { return nil }
-        let delay = backoff.fail()
-        return (delay, failures == Self.patience)
-    }
-
-    /// Records that an attempt is scheduled; returns false if one is already.
-    mutating func schedule() -> Bool {
-        defer { isScheduled = true }
-        return !isScheduled
-    }
-
-    /// Records that the scheduled attempt begins.
-    mutating func beginScheduled() {
-        isScheduled = false
-    }
-
-    mutating func succeeded() {
-        backoff.succeed()
     }
 }
 

@@ -96,7 +96,7 @@ extension Synchronizer {
         } catch {
             // Resuming reads the storage again.
             if case .suspended = error { return }
-            guard let (delay, isLasting) = schedule.reads.failed() else { return }
+            guard let (delay, isLasting) = schedule.reads.scheduleRetry() else { return }
             readAgain(after: delay)
             // If the storage was never opened, only a different reason is reported.
             if availability.isOpened ? isLasting : availability.value != .unavailable(error) { recordUnavailable(error) }
@@ -105,7 +105,7 @@ extension Synchronizer {
 
     private nonisolated func readAgain(after delay: DispatchTimeInterval) {
         start(after: .now() + delay) { synchronizer in
-            synchronizer.schedule.reads.beginScheduled()
+            synchronizer.schedule.reads.isScheduled = false
             await synchronizer.readAgain()
         }
     }

@@ -2,14 +2,8 @@
 ///
 /// A backend that can find out what has become of them does so before it stores anything else; see ``CommitOptions``.
 final class UnknownEdits: Sendable {
-    private struct State {
-        /// The edits of commits, by the identities of the commits.
-        var unknown: [UInt64: [String: PendingEdit]] = [:]
-        /// Those of them that are known to be stored.
-        var stored: [String: PendingEdit] = [:]
-    }
-
-    private let state = Lock(State())
+    // The edits of commits, by the identities of the commits, and those of them that are known to be stored.
+    private let state = Lock<(unknown: [UInt64: [String: PendingEdit]], stored: [String: PendingEdit])>(([:], [:]))
 
     /// The identities of the commits.
     var commits: Set<UInt64> { state.withLock { Set($0.unknown.keys) } }

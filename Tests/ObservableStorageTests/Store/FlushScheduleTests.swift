@@ -172,8 +172,8 @@ struct FlushScheduleTests {
         let store = try ObservableStore(backend: backend)
         await store.withSchedule { schedule in
             for _ in 0..<11 {
-                _ = schedule.reads.failed()
-                schedule.reads.beginScheduled()
+                _ = schedule.reads.scheduleRetry()
+                schedule.reads.isScheduled = false
             }
         }
         backend.report(.changed)
@@ -181,8 +181,8 @@ struct FlushScheduleTests {
         #expect(await store.withSchedule { $0.reads.failures } == 0)
         await store.withSchedule { schedule in
             for _ in 0..<11 {
-                _ = schedule.reads.failed()
-                schedule.reads.beginScheduled()
+                _ = schedule.reads.scheduleRetry()
+                schedule.reads.isScheduled = false
             }
         }
         try await store.update { $0[Keys.count] = 1 }

@@ -14,20 +14,20 @@ struct SynchronizationScheduleTests {
 
     @Test("One read is scheduled after failures, at increasing intervals, and the fourth failure is reported")
     func reads() {
-        var attempts = ReadAttempts()
+        var attempts = Backoff()
         var delays: [Int] = []
         for number in 1...5 {
-            guard case (.milliseconds(let delay), let isLasting)? = attempts.failed() else { break }
+            guard case (.milliseconds(let delay), let isLasting)? = attempts.scheduleRetry() else { break }
             delays.append(delay)
             #expect(isLasting == (number == 4))
             // Events cause attempts too, which do not count.
-            let other = attempts.failed()
+            let other = attempts.scheduleRetry()
             #expect(other?.delay == nil)
-            attempts.beginScheduled()
+            attempts.isScheduled = false
         }
         #expect(delays == [50, 100, 200, 400, 800])
-        attempts.succeeded()
-        let delay = attempts.failed()?.delay
+        attempts.succeed()
+        let delay = attempts.scheduleRetry()?.delay
         #expect(delay == .milliseconds(50))
     }
 
@@ -36,9 +36,9 @@ struct SynchronizationScheduleTests {
         var schedule = schedule()
         #expect(schedule.didRead(needsReplay: true) == .milliseconds(50))
         #expect(schedule.didRead(needsReplay: true) == nil)
-        schedule.reads.beginScheduled()
+        schedule.reads.isScheduled = false
         #expect(schedule.didRead(needsReplay: true) == .milliseconds(100))
-        schedule.reads.beginScheduled()
+        schedule.reads.isScheduled = false
         #expect(schedule.didRead(needsReplay: false) == nil)
         #expect(schedule.didRead(needsReplay: true) == .milliseconds(50))
     }
@@ -47,8 +47,8 @@ struct SynchronizationScheduleTests {
     func commit() {
         var schedule = schedule()
         _ = schedule.writes.fail()
-        _ = schedule.reads.failed()
-        schedule.reads.beginScheduled()
+        _ = schedule.reads.scheduleRetry()
+        schedule.reads.isScheduled = false
         schedule.didCommit()
         #expect(schedule.writes.failures == 0)
         #expect(schedule.reads.failures == 0)
