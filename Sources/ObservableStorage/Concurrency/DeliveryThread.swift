@@ -100,84 +100,67 @@ final class DeliveryThread {
 
     /// Waits for space, unless called inside a listener or on the queue of a store.
     func waitForRoom(_ tickets: some Sequence<DeliveryQueue.Ticket>) {
-        guard frames.isEmpty, !DispatchQueueExecutor.isAnyCurrent else { return }
+        guard tickets.contains(where: { $0.isExcess }), frames.isEmpty, !DispatchQueueExecutor.isAnyCurrent else { return }
         for ticket in tickets where ticket.isExcess { ticket.queue.waitForRoom(at: ticket.position) }
     }
 }
 
 /// The deliveries of a change, which must run without holding a lock.
 struct Deliveries: Sendable {
-    // Usually one of these is enough, without an array.
-    private var reading: DeliveryQueue.Ticket?
-    private var listening: DeliveryQueue.Ticket?
-    private var others: [DeliveryQueue.Ticket] = []
-    private var hasExcess = false
+    // Usually one.
+    private var tickets: [DeliveryQueue.Ticket] = []
 
     /// Whether there are no deliveries.
-    var isEmpty: Bool { reading == nil && listening == nil }
+    var isEmpty: Bool { tickets.isEmpty }
 
     /// Appends a delivery to a queue. May be called under the lock that determines the order.
     mutating func append(to queue: DeliveryQueue, _ delivery: @escaping DeliveryQueue.Delivery) {
         let ticket = queue.append(delivery)
-        hasExcess = hasExcess || ticket.isExcess
-        if queue.isForReaders {
-            if reading == nil || reading?.queue === queue { return reading = ticket }
-        } else if listening == nil || listening?.queue === queue {
-            return listening = ticket
-        }
-        if others.last?.queue === queue { others.removeLast() }
-        others.append(ticket)
+        if tickets.last?.queue === queue { tickets.removeLast() }
+        tickets.append(ticket)
     }
 
-    private var readers: [DeliveryQueue.Ticket] {
-        (reading.map { [$0] } ?? []) + others.filter(\.queue.isForReaders)
-    }
-
-    private var listeners: [DeliveryQueue.Ticket] {
-        (listening.map { [$0] } ?? []) + others.filter { !$0.queue.isForReaders }
-    }
+    private var listeners: [DeliveryQueue.Ticket] { tickets.filter { !$0.queue.isForReaders } }
 
     /// Runs the deliveries on this thread, unless another one owns their queues; those caused by a listener run after the current one.
     func deliver() {
-        guard let group = (reading ?? listening)?.queue.group else { return }
+        guard let group = tickets.first?.queue.group else { return }
         let thread = DeliveryThread.current
         guard !thread.isDelivering(group) else {
-            for ticket in readers { ticket.queue.deliver(upTo: ticket.position, on: thread) }
+            deliver(forReaders: true, on: thread)
             return thread.postpone(listeners, group: group)
         }
         thread.perform(group: group) {
             // Readers first: a listener may be slow.
-            if let reading { reading.queue.deliver(upTo: reading.position, on: thread) }
-            if !others.isEmpty {
-                deliverOthers(forReaders: true, on: thread)
-                DeliveryThreads.shared.offer(others.map(\.queue).filter { !$0.isForReaders })
-            }
-            if let listening { listening.queue.deliver(upTo: listening.position, on: thread) }
-            if !others.isEmpty { deliverOthers(forReaders: false, on: thread) }
+            deliver(forReaders: true, on: thread)
+            let waiting = tickets.count > 1 ? listeners.dropFirst() : []
+            if !waiting.isEmpty { DeliveryThreads.shared.offer(waiting.map(\.queue)) }
+            deliver(forReaders: false, on: thread)
         }
-        if hasExcess { thread.waitForRoom(readers + listeners) }
+        thread.waitForRoom(tickets)
     }
 
-    private func deliverOthers(forReaders: Bool, on thread: DeliveryThread) {
-        for ticket in others where ticket.queue.isForReaders == forReaders {
+    private func deliver(forReaders: Bool, on thread: DeliveryThread) {
+        for ticket in tickets where ticket.queue.isForReaders == forReaders {
             ticket.queue.deliver(upTo: ticket.position, on: thread)
         }
     }
 
     /// Runs the deliveries without user code, and passes the others to other threads.
     func handOver() {
-        guard let group = (reading ?? listening)?.queue.group else { return }
+        guard let group = tickets.first?.queue.group else { return }
         let thread = DeliveryThread.current
-        let readers = readers
         thread.perform(group: group) {
-            for ticket in readers where !ticket.queue.runsUserCode { ticket.queue.deliver(upTo: ticket.position, on: thread) }
+            for ticket in tickets where !ticket.queue.runsUserCode { ticket.queue.deliver(upTo: ticket.position, on: thread) }
         }
-        DeliveryThreads.shared.add((readers.filter(\.queue.runsUserCode) + listeners).map(\.queue).filter { $0.take() })
+        // Readers first.
+        let others = tickets.filter { $0.queue.isForReaders && $0.queue.runsUserCode } + listeners
+        DeliveryThreads.shared.add(others.map(\.queue).filter { $0.take() })
     }
 
     /// Waits until the deliveries have run, on any thread, up to a short time limit.
     func wait() async {
         let deadline = DispatchTime.now() + DeliveryQueue.patience
-        for ticket in readers + listeners { await ticket.queue.waitForDelivery(at: ticket.position, until: deadline) }
+        for ticket in tickets { await ticket.queue.waitForDelivery(at: ticket.position, until: deadline) }
     }
 }
