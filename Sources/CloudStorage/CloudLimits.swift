@@ -18,12 +18,7 @@ enum CloudLimits {
         return "its name has \(name.utf8.count) bytes, and iCloud allows \(nameBytes)"
     }
 
-    /// The reason why an entry cannot be stored; nil if it can.
-    ///
-    /// - Parameters:
-    ///   - entry: the entry of the cloud.
-    ///   - name: its name.
-    ///   - sizes: the sizes of the present entries by name.
+    /// The reason why an entry cannot be stored beside the present ones, of which the sizes are given by name; nil if it can.
     static func obstacle(to entry: PropertyListValue, named name: String, beside sizes: [String: Int]) -> String? {
         if let obstacle = obstacle(to: name) { return obstacle }
         guard !entry.containsUID, let size = size(of: entry, named: name) else { return "iCloud cannot store a value of this type" }

@@ -200,8 +200,6 @@ extension CloudMirror {
     }
 
     /// Compares the present value of a key with the last known one.
-    ///
-    /// - Parameter time: the time of the change.
     private func handleEdit(of name: String, after change: Change<PropertyListValue?>? = nil, at time: Int64? = nil) {
         let stampName = CloudStamp.entryName(of: name)
         let entries = store.entries(of: [name, stampName])

@@ -28,11 +28,8 @@ struct CloudMirrorState: Sendable {
     enum Action: Sendable, Equatable {
         /// Replace a value in the store, in memory and in the storage, if it is still the expected one, and set its time.
         case pull(String, from: PropertyListValue?, to: PropertyListValue?, CloudStamp)
-        /// Set the time of a key in the store.
         case setStamp(String, CloudStamp?)
-        /// Set an entry in the cloud.
         case push(String, PropertyListValue)
-        /// Read the cloud again after a delay.
         case readLater
         case report(CloudMirror.Event)
     }

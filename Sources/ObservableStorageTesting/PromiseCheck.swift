@@ -2,7 +2,6 @@ import Dispatch
 import FoundationSubset
 import ObservableStorage
 
-/// The check of one promise of a backend.
 struct PromiseCheck: Sendable {
     private struct Refusal: Error {}
 

@@ -96,7 +96,6 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         withKey(path) { $0 }
     }
 
-    /// Calls a closure with the key at a key path.
     func withKey<Value, Result>(_ path: KeyPath<Keys, StorageKey<Value>>, _ body: (TrackedKey) -> Result) -> Result {
         if let first = paths.first(path) { return first._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: TrackedKey.self)) } }
         return body(
@@ -115,7 +114,6 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         return key.with { $0.validateGroup = { (stored) throws(StorageError) in try rule.check(setting: stored, for: key) } }
     }
 
-    /// The keys of a nested group.
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {
         paths.object(at: path) {
             let group = keys[keyPath: path]

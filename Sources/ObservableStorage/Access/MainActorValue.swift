@@ -18,7 +18,6 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
         self.unconnected = unconnected
     }
 
-    /// Creates a value that is connected.
     convenience init(_ stored: StoredValue<Value>) {
         self.init({ stored })
         connect(StoredValueID(store: stored.store, key: .definition(stored.key.definition.id))) { stored }

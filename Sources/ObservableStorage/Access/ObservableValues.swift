@@ -38,7 +38,6 @@ public final class ObservableValues<Keys: KeyGroup>: Observable, Sendable {
         return unsafeDowncast(object, to: ObservableValues<Group>.self)
     }
 
-    /// The value of a key.
     func value<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> MainActorValue<Value> {
         let stored = settings.stored(path)
         let object = values.object(of: stored.key.definition.id) { MainActorValue(stored) }

@@ -29,12 +29,7 @@
             cancel()
         }
 
-        /// Subscribes a subscriber to a source.
-        ///
-        /// - Parameters:
-        ///   - keepsAll: whether all elements are kept while there is no demand, or the newest one only.
-        ///   - convert: returns the element for one of the source, nil if there is none.
-        ///   - observe: subscribes to the source.
+        /// Subscribes a subscriber to a source, some of whose elements are converted to nil; see ``DemandBuffer``.
         static func start<Source: Sendable, Downstream: Combine.Subscriber>(
             _ subscriber: Downstream, keepsAll: Bool, _ convert: @escaping @Sendable (Source) -> Element?,
             _ observe: (Observer<Source>) -> ObservationToken

@@ -7,7 +7,6 @@
 
         private let find: (StoreSelection, ViewStores) -> Found
 
-        /// The key itself.
         init(_ key: StorageKey<Value>) {
             self.init(.definition(key.definition.id)) { key }
         }
@@ -25,7 +24,6 @@
             }
         }
 
-        /// A key of a group by its key path.
         init<Keys: KeyGroup>(_ path: KeyPath<Keys, StorageKey<Value>>) {
             find = { selection, stores in
                 let settings: KeyedStore<Keys> = selection.keyedStore(in: stores)
@@ -37,7 +35,6 @@
             }
         }
 
-        /// The stored value.
         func stored(_ selection: StoreSelection, in stores: ViewStores) -> StoredValue<Value> {
             find(selection, stores).make()
         }

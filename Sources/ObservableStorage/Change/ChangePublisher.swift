@@ -43,8 +43,6 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
     }
 
     /// Creates a publisher for the elements of a source, while the publisher or one of its subscriptions is retained.
-    ///
-    /// - Parameter subscribe: subscribes to the source.
     convenience init(from subscribe: (Observer<Element>) -> ObservationToken) {
         self.init()
         let token = subscribe(Observer(onReceive: { [weak self] in self?.publish($0) }, onFinish: { [weak self] _ in self?.finish() }))
@@ -129,7 +127,6 @@ extension ChangePublisher {
         }
     }
 
-    /// Queues the end of every subscription.
     func postFinish(to deliveries: inout Deliveries) {
         state.withLock { state in
             state.isFinished = true

@@ -4,9 +4,7 @@
 /// ``delivered(demanding:)`` returns the next call. So calls are made one at a time and in order, even if the subscriber demands, cancels
 /// or causes elements inside a call.
 struct DemandBuffer<Element: Sendable>: Sendable {
-    /// A call of the subscriber.
     enum Call: Sendable {
-        /// The next element.
         case receive(Element)
         /// The end, after which there is no other call.
         case finish

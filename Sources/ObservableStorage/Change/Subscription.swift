@@ -6,10 +6,8 @@ class Subscription: @unchecked Sendable {
     // Sendable because the only mutable state is atomic; unchecked because the class is not final.
     private let ended = Atomic(false)
 
-    /// Whether deliveries have ended.
     final var isEnded: Bool { ended.load(ordering: .acquiring) }
 
-    /// Ends it.
     final func end() {
         ended.store(true, ordering: .sequentiallyConsistent)
     }
@@ -106,7 +104,6 @@ extension Observer {
         Observer(queue: queue, onReceive: onReceive, onFinish: { $0.end() })
     }
 
-    /// Calls a closure on the main actor.
     static func mainActorListener(_ onReceive: @escaping @MainActor (Element) -> Void) -> Observer {
         Observer(
             isOnMainActor: true, onReceive: { element in MainActor.assumeIsolated { onReceive(element) } }, onFinish: { $0.end() })

@@ -5,10 +5,8 @@ package struct Backoff: Sendable {
     /// The number of failures after which the reason is reported: most malformed files are being written at that moment.
     private static let patience = 4
 
-    /// The number of consecutive failures.
     private(set) var failures = 0
     private var hints = 0
-    /// Whether another attempt is scheduled.
     var isScheduled = false
     private let firstDelay: Int
 

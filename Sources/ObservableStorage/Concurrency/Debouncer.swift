@@ -4,7 +4,6 @@
 struct Debouncer: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// The action to perform now.
     enum Action: Sendable, Hashable {
         case none
         /// Call ``woke(at:)`` at that time.

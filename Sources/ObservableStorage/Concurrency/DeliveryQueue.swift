@@ -18,7 +18,6 @@ final class DeliveryQueue: Sendable {
     enum Kind {
         /// They fill the buffers of readers. Creating the element may run user code.
         case reading(runsUserCode: Bool)
-        /// They call listeners.
         case listening
         /// They call one listener, on its own queue.
         case listeningOn(DispatchQueue)
@@ -70,7 +69,6 @@ final class DeliveryQueue: Sendable {
         if case .reading = kind { true } else { false }
     }
 
-    /// Whether the deliveries run user code.
     var runsUserCode: Bool {
         if case .reading(runsUserCode: false) = kind { false } else { true }
     }

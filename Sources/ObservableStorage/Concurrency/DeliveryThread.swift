@@ -22,7 +22,6 @@ final class DeliveryThread {
     /// Whether the thread is delivering a change that was made by reading a value.
     private(set) var isReading = false
 
-    /// The instance of the calling thread.
     static var current: DeliveryThread {
         if let pointer = pthread_getspecific(key) { return Unmanaged<DeliveryThread>.fromOpaque(pointer).takeUnretainedValue() }
         let thread = DeliveryThread()
@@ -55,7 +54,6 @@ final class DeliveryThread {
         frames[index].postponed.append(contentsOf: tickets)
     }
 
-    /// Whether a delivery of a group is in progress.
     func isDelivering(_ group: UInt64) -> Bool {
         frames.contains { $0.group == group }
     }
@@ -110,7 +108,6 @@ struct Deliveries: Sendable {
     // Usually one.
     private var tickets: [DeliveryQueue.Ticket] = []
 
-    /// Whether there are no deliveries.
     var isEmpty: Bool { tickets.isEmpty }
 
     /// Appends a delivery to a queue. May be called under the lock that determines the order.

@@ -14,7 +14,6 @@ final class WatchStart: Sendable {
     // Nil after it was requested.
     private let waiting = Lock<[@Sendable () -> Void]?>([])
 
-    /// - Parameter queue: the queue on which watching is started.
     init(on queue: DispatchQueue) {
         self.queue = queue
     }

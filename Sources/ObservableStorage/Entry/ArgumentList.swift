@@ -1,6 +1,5 @@
 /// The options in the arguments of a command line, by their words, before it is known which of them have keys.
 struct ArgumentList: Sendable {
-    /// The ways to give an option.
     private enum Style {
         /// `-name`, as `UserDefaults` has it.
         case short
@@ -10,7 +9,6 @@ struct ArgumentList: Sendable {
         case set
     }
 
-    /// One option.
     private struct Option {
         /// The option as it is given: `--server-port`, `--set server/port`.
         let name: String
@@ -96,7 +94,6 @@ extension ArgumentList {
         return OverrideText(.argument(option.name), text.map { .success($0) } ?? .failure(CodingFailure("its value is missing")))
     }
 
-    /// The names of a key's arguments.
     func names(of name: EntryName) -> [String] {
         let words = self.words(of: name)
         return ["--\(words)"] + (options(of: name).contains(where: \.isNegated) ? ["--\(Self.negation)\(words)"] : [])

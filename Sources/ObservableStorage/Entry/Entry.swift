@@ -135,7 +135,6 @@ extension Entry {
                     value: value, condition: condition ?? [:], principal: principal, paths: paths ?? [], revision: pendingRevision)
         }
 
-        /// Whether an edit of all of the entry is pending.
         var isPendingWhole: Bool {
             pendingRevision != 0 && paths == nil
         }

@@ -38,8 +38,6 @@ struct EntryChange: Sendable {
     }
 
     /// The change of one value inside the entry's dictionary; nil if that value is the same.
-    ///
-    /// - Parameter history: the history of the entry.
     func inside(_ name: EntryName, _ history: EntryHistory) -> EntryChange? {
         let (old, new) = (name.leaf(old.stored), name.leaf(new.stored))
         guard old != new else { return nil }
@@ -55,11 +53,9 @@ struct EntryChange: Sendable {
 protocol EntryObservers: AnyObject, Sendable {
     /// Identifies the key; see ``KeyReference/id``.
     var key: UInt64 { get }
-    /// The names of the key's entries.
     var name: EntryName { get }
     var isIdle: Bool { get }
     /// Queues a change. Called while the store's lock is held.
     func post(_ change: EntryChange, muting muted: UInt64, to deliveries: inout Deliveries)
-    /// Queues the end of the observation.
     func postFinish(to deliveries: inout Deliveries)
 }

@@ -60,8 +60,6 @@ struct EntryHistory: Sendable {
     /// Records that a value was replaced.
     ///
     /// - Parameters:
-    ///   - old: the previous value; nil if there was none.
-    ///   - isRemoval: whether there is no new value.
     ///   - isEdit: whether the change was made by this process.
     ///   - type: the type of a key without user code that has set the new value; nil otherwise.
     mutating func replaced(_ old: PropertyListValue?, isRemoval: Bool, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64) {
@@ -131,8 +129,6 @@ struct EntryHistory: Sendable {
     /// Records that the value of a key is invalid.
     ///
     /// - Parameters:
-    ///   - value: the value.
-    ///   - name: the names of the key.
     ///   - revision: the revision in which the value was set, or a later one, if it is still present.
     ///   - good: the earlier value that is used instead, the only one that is kept.
     /// - Returns: whether to report this, once for each value; and earlier values that are no longer needed.

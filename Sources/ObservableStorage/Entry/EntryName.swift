@@ -12,7 +12,6 @@ package struct EntryName: Sendable, Hashable {
     var kept: Set<String> = []
     /// The entry whose value is used while neither the own entry nor an earlier name has one.
     var fallback: String?
-    /// Earlier names of the fallback.
     var earlierFallback: [String] = []
     /// The names of the key's overrides that replace those made of its name: `PORT` for a variable, `--port` for an argument.
     var overrideNames: [String] = []

@@ -24,13 +24,11 @@ struct EntryTable: Sendable {
         untouched = values
     }
 
-    /// The value of an entry.
     subscript(name: String) -> PropertyListValue? {
         guard let index = indices[name] else { return untouched[name] }
         return entries[index].content.value
     }
 
-    /// All values by name.
     var values: [String: PropertyListValue] {
         entries.reduce(into: untouched.values) { $0[$1.name] = $1.content.value }
     }
@@ -77,7 +75,6 @@ struct EntryTable: Sendable {
         indices[name].map { entries[$0] }
     }
 
-    /// The entry of a name, created if there is none.
     mutating func ensureEntry(_ name: String) -> Entry {
         entries[ensureIndex(name)]
     }
@@ -166,7 +163,6 @@ struct EntryTable: Sendable {
 }
 
 extension EntryTable {
-    /// Whether there are edits that are not on disk yet.
     var hasPending: Bool {
         !edited.isEmpty
     }
@@ -225,9 +221,7 @@ final class UsedNames: Sendable {
     private let queue: DispatchQueue
     private let handler: @Sendable ([String]) -> Void
 
-    /// - Parameters:
-    ///   - queue: the queue on which the handler is called.
-    ///   - handler: called with the names that were added since it was last called.
+    /// - Parameter handler: called on the queue with the names that were added since it was last called.
     init(queue: DispatchQueue, handler: @escaping @Sendable ([String]) -> Void) {
         self.queue = queue
         self.handler = handler

@@ -13,9 +13,7 @@ struct EnvironmentVariables: Sendable {
         self.values = values
     }
 
-    /// Reads the files.
-    ///
-    /// - Parameter read: returns the content of the file at a path.
+    /// Reads the files by a function that returns the content of the one at a path.
     mutating func readFiles(_ read: (String) -> Result<String, CodingFailure>) {
         for (name, path) in values where name.hasSuffix(Self.fileSuffix) { contents[name] = read(path) }
     }
@@ -38,7 +36,6 @@ struct EnvironmentVariables: Sendable {
         }
     }
 
-    /// The names of a key's variables.
     func names(of name: EntryName) -> [String] {
         let variable = variable(of: name)
         return [variable] + (contents[variable + Self.fileSuffix] == nil ? [] : [variable + Self.fileSuffix])

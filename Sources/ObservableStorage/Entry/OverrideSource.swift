@@ -67,7 +67,6 @@ extension OverrideSource: CustomReflectable {
 
 /// The text that an override source has for a key.
 final class OverrideText: Sendable, Equatable {
-    /// The argument or the variable.
     let source: ValueSource
     /// The text, or the reason why there is none.
     let text: Result<String, CodingFailure>

@@ -12,8 +12,6 @@ struct ValueLayers: Sendable {
     var defaults: [String: PropertyListValue] = [:]
 
     /// The values of a key besides its own default, in the order of precedence.
-    ///
-    /// - Parameter stored: the stored value of a name.
     func entry(_ name: EntryName, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
         var entry = name.entry(registered: fallback(of: name), stored)
         guard mayHideStored else { return entry }

@@ -44,7 +44,6 @@ import Synchronization
 
 /// The contents of a key, shared by its copies.
 final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
-    /// The definition of a key.
     struct Traits: Sendable {
         /// The entry, its earlier names, and the fallback's.
         var entryName: EntryName

@@ -12,14 +12,12 @@ struct KeyNaming: Sendable {
         self.prefix = KeyPrefix(prefix.map { [$0] } ?? [])
     }
 
-    /// The naming of a nested group with a prefix.
     func inside(_ prefix: String?) -> KeyNaming {
         var naming = self
         if let prefix { naming.prefix.components.append(prefix) }
         return naming
     }
 
-    /// The same naming in a scope.
     func scoped(to scope: KeyScope) -> KeyNaming {
         var naming = self
         naming.scope = scope
@@ -54,9 +52,7 @@ extension StorageKey: AnyStorageKey {
 extension AnyStorageKey {
     /// Identifies the key among all keys of the process.
     var number: UInt64 { storageKey.definition.id }
-    /// The names of the key's entries.
     var entryName: EntryName { storageKey.definition.entryName }
-    /// Whether the value is a secret.
     package var isSecret: Bool { storageKey.isSecret }
 
     /// The key with its name in a store.

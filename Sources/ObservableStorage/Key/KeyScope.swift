@@ -2,7 +2,6 @@ import PropertyListCoding
 
 /// A scope in which keys have values of their own, and otherwise those of their fallbacks: a scene.
 struct KeyScope: Sendable, Hashable {
-    /// The prefix of the names.
     let prefix: KeyPrefix
     /// Whether a value set in the scope also becomes the fallback's value, with which other scopes start.
     let writesThrough: Bool

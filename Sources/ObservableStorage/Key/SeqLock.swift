@@ -32,7 +32,6 @@ import Synchronization
 }
 
 extension SeqLock {
-    /// Whether a type's values are plain.
     static func canHold<Value>(_ type: Value.Type) -> Bool {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
     }
@@ -42,7 +41,6 @@ extension SeqLock {
         withUnsafeBytes(of: bits) { $0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: type).pointee }
     }
 
-    /// The bits of a value.
     static func bits<Value>(of value: Value) -> UInt64 {
         var bits: UInt64 = 0
         withUnsafeBytes(of: value) { bytes in

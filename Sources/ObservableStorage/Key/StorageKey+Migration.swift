@@ -56,8 +56,6 @@ extension StorageKey {
 
 extension StorageKey {
     /// The edits that store or remove a value, including the entries of earlier names, which keep it as well or are removed.
-    ///
-    /// - Parameter current: the stored value of a name.
     func edits(
         storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
     ) throws(StorageError) -> EntryEdits {
@@ -84,10 +82,7 @@ extension StorageKey {
 
     /// The edits that store the default, if reading the key has to; nil otherwise.
     ///
-    /// - Parameters:
-    ///   - stored: the stored value of a name.
-    ///   - entry: the key's own entry, which caches the decoded value; see ``decoded(_:in:at:)``.
-    ///   - version: the version of the entry.
+    /// - Parameter entry: the key's own entry, which caches the decoded value; see ``decoded(_:in:at:)``.
     func editsOfDefault(in entry: Entry? = nil, at version: UInt64 = 0, _ stored: (String) -> PropertyListValue?) -> EntryEdits? {
         let name = definition.entryName
         let location = name.location(stored)

@@ -6,7 +6,6 @@ struct SceneProperty<Scene, Value> {
     /// A value that waits for a scene; the number distinguishes it from one written later.
     typealias Waiting = (value: Value, number: UInt64)
 
-    /// Where the value is stored.
     enum Location {
         /// In the application: there was no scene yet.
         case application
@@ -16,7 +15,6 @@ struct SceneProperty<Scene, Value> {
         case scene(Scene)
     }
 
-    /// What an access has to do.
     enum Access {
         /// The value is the one stored in the scene, or in the application if there is no scene yet.
         case stored

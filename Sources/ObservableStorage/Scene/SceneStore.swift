@@ -61,9 +61,7 @@ public struct SceneStore: Sendable {
         base.stored(keys.scoped(key))
     }
 
-    /// The handle of an object, which cannot set the value if the scene was discarded after the object was created.
-    ///
-    /// - Parameter number: a unique number that was taken when the object was created.
+    /// The handle of an object, which cannot set the value if the scene was discarded after the object was created, and took that number.
     func stored<Value>(_ key: StorageKey<Value>, ofObjectCreatedAt number: UInt64) -> StoredValue<Value> {
         guard scope.generation > number else { return stored(key) }
         var scope = scope

@@ -40,7 +40,6 @@ final class AvailabilityState: Sendable {
         deliveries.deliver()
     }
 
-    /// The current availability, and each later one.
     var updates: AsyncStream<StorageAvailability> {
         let latest = LatestSlot()
         var deliveries = Deliveries()

@@ -18,8 +18,6 @@ extension ObservableStore {
 // The keys are captured one by one: Swift 6.3 crashes if an optimized closure uses a type that is generic over any number of types.
 extension ObservableStore {
     /// The values of several keys; see ``values(of:_:_:)``.
-    ///
-    /// - Parameter valid: returns the snapshot, or an earlier one if its values are not valid.
     nonisolated func elements<First, Second, each Other>(
         of first: StorageKey<First>, _ second: StorageKey<Second>, _ others: repeat StorageKey<each Other>,
         as valid: @escaping @Sendable (StoreSnapshot) -> StoreSnapshot = { $0 }

@@ -34,9 +34,6 @@ struct EditLog: Sendable {
     // Whether another attempt may succeed after a failure.
     private var isPossible: Bool
 
-    /// - Parameters:
-    ///   - isOn: whether the store has a log.
-    ///   - refusal: the reason why it cannot have one.
     init(isOn: Bool = false, refusal: StorageError? = nil) {
         self.isOn = isOn && refusal == nil
         self.refusal = refusal

@@ -16,7 +16,6 @@ extension EntryCache {
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
     }
 
-    /// Whether any entry is observed.
     var isObserved: Bool {
         update { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
     }

@@ -39,10 +39,6 @@ extension EntryCache {
     }
 
     /// The stored, the fallback and the registered value of a name, and the versions of the entries.
-    ///
-    /// - Parameters:
-    ///   - type: the type as which the entry is read.
-    ///   - ignoresOverride: whether an override does not hide the stored value.
     func read(_ name: EntryName, as type: ObjectIdentifier?, ignoringOverride ignoresOverride: Bool = false) -> Found {
         update { state in
             var entry = state.entry(name)
@@ -80,9 +76,7 @@ extension EntryCache {
     /// Records whether a value could be decoded: earlier values are kept until one could, and one that could not is reported once.
     ///
     /// - Parameters:
-    ///   - entry: the decoded entry.
     ///   - revision: the revision in which the value was set, or a later one.
-    ///   - failure: the reason why the value could not be decoded; nil if it could.
     ///   - good: the earlier valid value that is used instead.
     ///   - isReported: false if the caller has the failure, and nobody else is told.
     /// - Returns: whether the failure was reported by this call.

@@ -7,7 +7,6 @@ final class EntryCache: Sendable {
     let id: UInt64
     private let state: Lock<EntryCacheState>
     let allObservers: ChangePublisher<EntryChange>
-    /// The errors of the store.
     let reports: FailureReports
     /// Values under earlier names of keys that are not used, and were reported, by that name.
     let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
@@ -24,10 +23,6 @@ final class EntryCache: Sendable {
     /// Held while a file is made that no edit waits for.
     let logGrowing = Lock(())
 
-    /// - Parameters:
-    ///   - watchStart: requested by the first observer.
-    ///   - log: the log of edits, without a file.
-    ///   - makeLog: makes a file for it.
     init(
         entries: StoredValues, executor: DispatchQueueExecutor, watchStart: WatchStart? = nil,
         reports: FailureReports = FailureReports(), log: EditLog = EditLog(),
@@ -53,7 +48,6 @@ final class EntryCache: Sendable {
         withExtendedLifetime(state) {}
     }
 
-    /// The entry of a name.
     func entry(_ name: String) -> Entry {
         state.withLock { $0.entries.ensureEntry(name) }
     }
@@ -65,9 +59,6 @@ final class EntryCache: Sendable {
 
     /// Changes the state and queues the changes for observers; ``deliver(_:)`` delivers them.
     ///
-    /// - Parameters:
-    ///   - muted: the token whose subscriptions do not receive the changes.
-    ///   - body: returns the changes that it made.
     /// - Returns: the queued deliveries, and whether a flush has to be scheduled.
     func change<Failure: Error>(
         muting muted: UInt64 = 0, _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]

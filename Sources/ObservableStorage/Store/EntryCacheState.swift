@@ -36,9 +36,7 @@ struct EntryCacheState: Sendable {
         name.previous({ entries[$0] }, { entries.entry($0)?.content.history })
     }
 
-    /// Sets the value that is used while none is stored.
-    ///
-    /// - Returns: the previous one.
+    /// Sets the value that is used while none is stored, and returns the previous one.
     mutating func register(_ value: PropertyListValue?, for name: String) -> PropertyListValue? {
         entries.entry(name)?.countChange()
         defer { layers.registered[name] = value }

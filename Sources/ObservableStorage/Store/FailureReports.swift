@@ -18,9 +18,7 @@ final class FailureReports: Sendable {
     private let log: @Sendable (String) -> Void
     private let afterGrace: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
 
-    /// - Parameters:
-    ///   - log: writes a line to a log.
-    ///   - afterGrace: runs a closure after the time given to subscribers.
+    /// - Parameter afterGrace: runs a closure after the time given to subscribers.
     init(
         log: @escaping @Sendable (String) -> Void = FailureReports.log,
         afterGrace: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void = {
@@ -31,7 +29,6 @@ final class FailureReports: Sendable {
         self.afterGrace = afterGrace
     }
 
-    /// Delivers an error to all subscribers.
     func report(_ error: StorageError) {
         var deliveries = Deliveries()
         let isFirst = state.withLock { state in
@@ -70,7 +67,6 @@ final class FailureReports: Sendable {
         return stream
     }
 
-    /// Ends every stream.
     func finish() {
         publisher.finish()
     }

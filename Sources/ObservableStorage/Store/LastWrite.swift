@@ -52,7 +52,6 @@ struct LastWrite: Sendable {
         cache.reports.report(.unwritable(file: storage.name, reason: "the process ended before it was done", edits: outcome(keys)))
     }
 
-    /// The outcome of edits that were not written.
     fileprivate func outcome(_ keys: [String]) -> StorageError.EditOutcome {
         cache.isLogged ? .logged : .lost(keys: keys)
     }

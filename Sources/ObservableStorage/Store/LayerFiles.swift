@@ -22,15 +22,12 @@ final class LayerFiles: Sendable {
     private let defaults: [Layer]
     private let tokens = Lock<[ObservationToken]>([])
 
-    /// - Parameters:
-    ///   - defaults: the storages of default values, those with precedence first.
-    ///   - mandatory: the storages of mandatory values, those with precedence first.
+    /// Those with precedence first.
     init(defaults: [any BlockingStorageBackend], mandatory: [any BlockingStorageBackend]) {
         self.defaults = defaults.map(Layer.init)
         self.mandatory = mandatory.map(Layer.init)
     }
 
-    /// Reads all storages.
     func load() throws(StorageError) {
         for layer in mandatory + defaults { try layer.load() }
     }
@@ -59,10 +56,6 @@ final class LayerFiles: Sendable {
     }
 
     /// Sets the layers of a cache to the values that were read, and watches all storages until ``stopWatching()``.
-    ///
-    /// - Parameters:
-    ///   - queue: the store's queue.
-    ///   - start: when the storages are watched.
     func startWatching(on queue: DispatchQueue, from start: WatchStart, for cache: EntryCache) {
         cache.deliver(changes(in: cache))
         let reports = cache.reports

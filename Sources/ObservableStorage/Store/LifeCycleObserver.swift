@@ -8,7 +8,6 @@ final class LifeCycleObserver: Sendable {
         case didEnterBackground
         /// The process is used again.
         case willEnterForeground
-        /// The process is about to end.
         case willTerminate
         /// Objects may have got a scene.
         case sceneDidChange

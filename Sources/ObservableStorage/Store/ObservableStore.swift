@@ -144,7 +144,6 @@ public actor ObservableStore {
 
     nonisolated var reports: FailureReports { cache.reports }
 
-    /// The executor of the store and of its synchronizer.
     nonisolated var executor: DispatchQueueExecutor { synchronizer.storage.executor }
 
     /// The backend, if it keeps a log or a journal.

@@ -84,7 +84,6 @@ extension Synchronizer {
     ///
     /// - Parameters:
     ///   - names: the entries whose changes are needed; nil for all.
-    ///   - revision: a revision of the storage.
     ///   - subscribe: subscribes, and calls its argument with the state before the first change.
     fileprivate func past(
         of names: [String]? = nil, since revision: StorageRevision,
@@ -131,8 +130,6 @@ private struct PastEdits: Sendable {
     }
 
     /// The changes that an observer receives if the edits are made again, in entries of their own.
-    ///
-    /// - Parameter observe: subscribes to changes of these entries.
     func changes<Value>(
         _ observe: (EntryCache, @escaping @Sendable (Change<Value>) -> Void) -> ObservationToken
     ) -> [Change<Value>] {

@@ -2,9 +2,7 @@ import PropertyListCoding
 
 /// Pending edits that are to be stored together, with those of a transaction if there is one.
 struct PendingCommit: Sendable {
-    /// The edits, by the name of the entry.
     let edits: [String: PendingEdit]
-    /// How the backend stores them.
     let options: CommitOptions
     private let unknownEdits: UnknownEdits
 
@@ -55,7 +53,6 @@ struct PendingCommit: Sendable {
             self.found = found
         }
 
-        /// Makes the effective edits.
         func apply(to entries: inout StorageEntries) throws(StorageError) {
             for (key, edit) in effective { entries.set(try edit.value(of: key, over: found[key]), for: key, at: edit.paths) }
             entries.readKeys = effective.namesRead(in: entries)
@@ -81,8 +78,7 @@ extension PendingCommit {
     /// The effect of the stored commit.
     ///
     /// - Parameters:
-    ///   - run: the run that was stored.
-    ///   - stored: the entries after it.
+    ///   - stored: the entries after the run that was stored.
     ///   - known: the entries that observers were notified of; they may be newer than the commit.
     func effect(of run: Run, storedAs stored: StorageEntries, over known: StorageEntries) -> Effect {
         let isOutdated = stored.isOlder(than: known)
@@ -128,7 +124,6 @@ extension [String: PendingEdit] {
 }
 
 extension StorageEntries {
-    /// The values of some entries.
     fileprivate func values(of names: some Sequence<String>) -> EntryEdits {
         names.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
     }

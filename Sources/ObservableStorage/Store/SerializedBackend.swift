@@ -7,7 +7,6 @@ final class SerializedBackend: Sendable {
     let backend: any StorageBackend
     /// The backend, if it keeps a log or a journal.
     let journaling: (any JournalingBackend)?
-    /// The executor of the store.
     let executor: DispatchQueueExecutor
     let interruption = Interruption()
     /// The activity during which a write is finished before the system suspends the process; nil if none is needed.
@@ -25,7 +24,6 @@ final class SerializedBackend: Sendable {
         self.activity = journaling?.isOutsideContainer == true ? activity : nil
     }
 
-    /// The name of the storage in errors.
     var name: String { backend.name }
 
     /// Whether the file is where the system does not let suspended processes lock it, as in the container of an app group.

@@ -44,7 +44,6 @@ final class StoreRegistry: Sendable {
         getpid() != process
     }
 
-    /// Adds a store that was opened.
     func add(_ store: Synchronizer) {
         let member = (store.lastWrite, WeakReference(store))
         state.withLock { state in
@@ -58,7 +57,6 @@ final class StoreRegistry: Sendable {
         state.take { $0.members.removeValue(forKey: store) }
     }
 
-    /// The open stores.
     var stores: [Synchronizer] {
         // Moved out of the lock: releasing the last reference to a store runs its deinit.
         state.take { $0.members.values.compactMap(\.store.object) }

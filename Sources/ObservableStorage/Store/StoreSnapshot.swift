@@ -18,13 +18,11 @@ public struct StoreSnapshot: Sendable {
         self.cache = cache
     }
 
-    /// The present entries.
     init(of cache: EntryCache) {
         let (values, layers, _) = cache.snapshot()
         self.init(values, layers, of: cache)
     }
 
-    /// The snapshot after some edits.
     func applying(_ edits: EntryEdits) -> StoreSnapshot {
         StoreSnapshot(stored.applying(edits), layers, of: cache)
     }

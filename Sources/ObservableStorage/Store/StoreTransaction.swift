@@ -153,7 +153,6 @@ public struct StoreTransaction: KeyValueAccess {
         if let edits = cache.storable(edits, in: backend) { contents.apply(edits) }
     }
 
-    /// The entries with the edits made so far.
     var snapshot: StoreSnapshot {
         StoreSnapshot(EntryValues(revision: 0, values: contents.values), layers, of: cache)
     }

@@ -30,7 +30,6 @@ extension ObservableStore {
 }
 
 extension Synchronizer {
-    /// Whether no write begins.
     nonisolated var isSuspended: Bool {
         cache.update { $0.flushes.isSuspended }
     }

@@ -46,9 +46,7 @@ struct SynchronizationSchedule: Sendable {
         reads.succeed()
     }
 
-    /// Records a commit of the journal that the storage lacks.
-    ///
-    /// - Parameter isOwn: whether it is one of this store.
+    /// Records a commit of the journal that the storage lacks, by this store or another one.
     mutating func didJournal(isOwn: Bool, at now: Debouncer.Instant) -> Debouncer.Action {
         debouncer?.modified(at: now, factor: isOwn ? 1 : Self.patienceWithOthers) ?? .none
     }

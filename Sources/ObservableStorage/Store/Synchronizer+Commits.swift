@@ -91,9 +91,7 @@ extension Synchronizer {
         }
     }
 
-    /// Runs a commit on the entries of the backend, with the edits of a transaction.
-    ///
-    /// - Parameter record: called with each run.
+    /// Runs a commit on the entries of the backend, with the edits of a transaction, and records each run.
     private func store(
         _ commit: PendingCommit, _ origin: ChangeOrigin?, _ body: Body, _ record: @Sendable (PendingCommit.Run) -> Void
     ) async throws -> StorageEntries {

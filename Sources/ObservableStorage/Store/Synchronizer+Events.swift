@@ -139,9 +139,7 @@ extension Synchronizer {
 // MARK: - Checkpoints
 
 extension Synchronizer {
-    /// Schedules a checkpoint if the storage lacks commits.
-    ///
-    /// - Parameter isOwn: whether they are those of this store.
+    /// Schedules a checkpoint if the storage lacks commits, of this store or of others.
     func scheduleCheckpoint(isOwn: Bool) {
         guard storage.needsCheckpoint, !isSuspended else { return }
         if case .wake(let time) = schedule.didJournal(isOwn: isOwn, at: .now) { start(at: time) { await $0.checkpointIfDue() } }

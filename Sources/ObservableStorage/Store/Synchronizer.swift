@@ -72,7 +72,6 @@ actor Synchronizer {
 
     // MARK: Flushing
 
-    /// See ``ObservableStore/flush(to:)``.
     func flush(to destination: FlushDestination) async throws(StorageError) {
         try await writeEdits()
         if destination == .storage { try await checkpoint() }
@@ -85,7 +84,6 @@ actor Synchronizer {
         }
     }
 
-    /// See ``ObservableStore/close(discardingEdits:)``.
     func close(discardingEdits discardsEdits: Bool) async throws(StorageError) {
         closings += 1
         defer { closings -= 1 }
@@ -212,13 +210,11 @@ actor Synchronizer {
         recordUnavailable(failure)
     }
 
-    /// Records that the storage cannot be used at present.
     func recordUnavailable(_ error: StorageError) {
         availability.set(.unavailable(error))
         cache.reports.report(error)
     }
 
-    /// Records that the storage can be used at present.
     func recordAvailable() {
         guard availability.value != .available else { return }
         availability.set(.available)
@@ -229,9 +225,7 @@ actor Synchronizer {
 
     /// Changes the entries in memory, schedules a flush of the edits, and notifies observers.
     ///
-    /// - Parameters:
-    ///   - token: the writer's own subscription, which is not notified.
-    ///   - store: see ``scheduleFlush(retaining:)``.
+    /// - Parameter store: see ``scheduleFlush(retaining:)``.
     nonisolated func change<Failure: Error>(
         muting token: ObservationToken? = nil, retaining store: ObservableStore? = nil,
         _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]

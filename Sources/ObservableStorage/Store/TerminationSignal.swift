@@ -111,7 +111,6 @@ private final class TerminationSignal: @unchecked Sendable {
 
 #if canImport(Darwin)
     extension TerminationSignal {
-        /// The address of a handler.
         fileprivate static func handler(of action: sigaction) -> Int {
             unsafeBitCast(action.__sigaction_u.__sa_handler, to: Int.self)
         }
@@ -130,14 +129,12 @@ private final class TerminationSignal: @unchecked Sendable {
 
 #if canImport(Glibc)
     extension TerminationSignal {
-        /// The address of a handler.
         fileprivate static func handler(of action: sigaction) -> Int {
             unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
         }
     }
 #elseif canImport(Musl)
     extension TerminationSignal {
-        /// The address of a handler.
         fileprivate static func handler(of action: sigaction) -> Int {
             unsafeBitCast(action.__sa_handler.sa_handler, to: Int.self)
         }

@@ -10,7 +10,6 @@ final class WaitingScenes: Sendable {
         let make: () -> Bool
     }
 
-    /// The properties of the process.
     static let all = WaitingScenes()
 
     // By the property.
@@ -24,7 +23,6 @@ final class WaitingScenes: Sendable {
         attempts.take { $0.updateValue(attempt, forKey: ObjectIdentifier(property)) }
     }
 
-    /// Removes a property.
     func remove(_ property: AnyObject) {
         attempts.take { $0.removeValue(forKey: ObjectIdentifier(property)) }
     }
