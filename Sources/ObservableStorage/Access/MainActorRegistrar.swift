@@ -34,7 +34,7 @@ final class MainActorRegistrar: Observable, Sendable {
     /// Reads a value. On the main actor, the notifications of changes made meanwhile are postponed.
     static func reading<Result>(_ body: () -> Result) -> Result {
         // Elsewhere, changes are delivered to the main actor asynchronously anyway.
-        guard MainActorQueue.isCurrent else { return body() }
+        guard MainActor.isCurrent else { return body() }
         schedule.withLock { $0.beginRead() }
         defer { if schedule.withLock({ $0.endRead() }) { notifyPostponed() } }
         return body()

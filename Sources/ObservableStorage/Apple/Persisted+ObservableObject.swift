@@ -15,7 +15,7 @@
             guard let link = link(of: object) else { return nil }
             link.willSet()
             // Elsewhere a view may read the old value before the property is set: it is notified again afterwards, on the main thread.
-            return MainActorQueue.isCurrent ? link.token : nil
+            return MainActor.isCurrent ? link.token : nil
         }
 
         private func link(of object: AnyObject) -> PropertyOwner.Link? {

@@ -24,7 +24,7 @@
         ///
         /// Also nil off the main actor, where the window cannot be read: a property then stays in the scene in which it was last used.
         public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { ownSceneID }
+            MainActor.ifCurrent { ownSceneID }
         }
     }
 

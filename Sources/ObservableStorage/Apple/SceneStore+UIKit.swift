@@ -27,7 +27,7 @@
         ///
         /// Also nil off the main actor, where the scene cannot be read: a property then stays in the scene in which it was last used.
         public nonisolated var sceneID: String? {
-            MainActorQueue.ifCurrent { ownScene?.session.persistentIdentifier }
+            MainActor.ifCurrent { ownScene?.session.persistentIdentifier }
         }
     }
 

@@ -32,7 +32,8 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
         id = UniqueNumber.next()
         isListener = observer.isListener
         onReceive = observer.onReceive
-        post = observer.isOnMainActor ? MainActorQueue().post : observer.queue.map { Self.poster(on: $0) }
+        let kind = observer.isOnMainActor ? DeliveryQueue.Kind.listeningOnMainActor : observer.queue.map { .listeningOn($0) }
+        post = kind.map { DeliveryQueue(group: UniqueNumber.next(), $0).post }
         onFinish = observer.onFinish
         slot = observer.slot
     }
@@ -47,11 +48,6 @@ final class Subscriber<Element: Sendable>: Subscription, @unchecked Sendable {
         guard !isEnded else { return }
         guard let post else { return onFinish(self) }
         post { [self] in onFinish(self) }
-    }
-
-    private static func poster(on queue: DispatchQueue) -> (@escaping DeliveryQueue.Delivery) -> Void {
-        let waiting = DeliveryQueue(group: UniqueNumber.next(), .listeningOn(queue))
-        return { waiting.post($0, from: .current) }
     }
 }
 

@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 
 /// Runs deliveries in the order in which they were appended, on one thread at a time, without holding a lock.
 ///
@@ -21,6 +22,8 @@ final class DeliveryQueue: Sendable {
         case listening
         /// They call one listener, on its own queue.
         case listeningOn(DispatchQueue)
+        /// They call one listener, on the main actor: at once if they are posted there.
+        case listeningOnMainActor
     }
 
     /// A delivery's position in its queue, and whether it exceeds the capacity.
@@ -57,6 +60,8 @@ final class DeliveryQueue: Sendable {
     /// Identifies the queues of one store, or one publisher: a delivery of a group follows the one that caused it.
     let group: UInt64
     let kind: Kind
+    // Accessed on the listener's queue only.
+    private let isDelivering = Atomic(false)
     private let state = Lock(State())
 
     init(group: UInt64, _ kind: Kind) {
@@ -156,21 +161,37 @@ final class DeliveryQueue: Sendable {
 }
 
 extension DeliveryQueue {
-    /// Appends a delivery to a listener with its own queue, and schedules it there.
-    func post(_ delivery: @escaping Delivery, from thread: DeliveryThread) {
-        guard case .listeningOn(let queue) = kind else { return }
+    // The queue of the listener that the deliveries call.
+    private var listenersQueue: DispatchQueue? {
+        switch kind {
+        case .reading, .listening: nil
+        case .listeningOn(let queue): queue
+        case .listeningOnMainActor: .main
+        }
+    }
+
+    /// Appends a delivery to a listener with its own queue, and schedules it there, or runs it on the main actor: after those posted before
+    /// it, and after the current one if it is posted by a delivery.
+    func post(_ delivery: @escaping Delivery) {
+        guard let queue = listenersQueue else { return }
+        let thread = DeliveryThread.current
         let ticket = append(delivery)
+        if case .listeningOnMainActor = kind, MainActor.isCurrent { return deliver(on: thread, queue) }
         if take() { deliverLater(on: queue) }
         if ticket.isExcess { thread.recordExcess(ticket) }
     }
 
     private func deliverLater(on queue: DispatchQueue) {
-        queue.async { [self] in
-            let thread = DeliveryThread.current
-            var isLeft = false
-            thread.perform(group: group) { isLeft = takeTurn(on: thread) }
-            if isLeft { deliverLater(on: queue) }
-        }
+        queue.async { self.deliver(on: .current, queue) }
+    }
+
+    // One call at a time; each runs the pending deliveries.
+    private func deliver(on thread: DeliveryThread, _ queue: DispatchQueue) {
+        guard !isDelivering.exchange(true, ordering: .relaxed) else { return }
+        var isLeft = false
+        thread.perform(group: group) { isLeft = takeTurn(on: thread) }
+        isDelivering.store(false, ordering: .relaxed)
+        if isLeft { deliverLater(on: queue) }
     }
 
     /// Waits until a position is within the capacity, up to a time limit.

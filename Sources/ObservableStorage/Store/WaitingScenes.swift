@@ -29,7 +29,7 @@ final class WaitingScenes: Sendable {
 
     /// Sets the values of the objects that have a scene now. Does nothing off the main actor.
     func settle() {
-        guard MainActorQueue.isCurrent else { return }
+        guard MainActor.isCurrent else { return }
         for (property, attempt) in attempts.withLock({ $0 }) where !attempt.make() {
             attempts.take { $0.removeValue(forKey: property) }
         }

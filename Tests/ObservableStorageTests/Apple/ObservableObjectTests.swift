@@ -115,7 +115,7 @@
             let onMain = Recorder<Int>()
             try await Task.detached { [store, sent] in
                 let player = Player(store)
-                let cancellable = player.objectWillChange.sink { (MainActorQueue.isCurrent ? onMain : sent).record(store[volumeKey]) }
+                let cancellable = player.objectWillChange.sink { (MainActor.isCurrent ? onMain : sent).record(store[volumeKey]) }
                 player.volume = 1
                 _ = try await onMain.elements(count: 1)
                 player.volume += 1

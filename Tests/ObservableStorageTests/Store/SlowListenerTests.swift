@@ -211,7 +211,7 @@ struct SlowListenerTests {
         let posted = Atomic(0)
         for _ in 0..<2 * DeliveryQueue.capacity {
             _ = writers.append {
-                listener.post({}, from: .current)
+                listener.post {}
                 posted.add(1, ordering: .relaxed)
             }
         }
