@@ -37,11 +37,7 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
         let token = MainActorRegistrar.reading {
             stored.store.observe(stored.key, .mainActorListener { [weak registrar] _ in registrar?.notify() })
         }
-        let previous = connection.take { connection in
-            defer { connection = (id, stored, token) }
-            return connection
-        }
-        guard let previous else { return }
+        guard let previous = connection.exchange((id, stored, token)) else { return }
         previous.token.cancel()
         if previous.id != id { registrar.notifyLater() }
     }

@@ -56,10 +56,7 @@
             let scene = selection.scene(in: stores, over: settings.store)
             if let last = last.take({ $0 }), last.table === settings.table, last.scope == scene?.scope { return last.values }
             let values = ObservableValues(settings.scoped(to: scene))
-            last.take { last in
-                defer { last = (settings.table, scene?.scope, values) }
-                return last
-            }
+            last.exchange((settings.table, scene?.scope, values))
             return values
         }
     }

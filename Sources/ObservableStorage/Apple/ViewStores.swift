@@ -48,10 +48,7 @@
         func scene(_ sceneID: String, over base: ObservableStore) -> SceneStore {
             if let last = last.take({ $0 }), last.base === base { return last }
             let scene = SceneStore(sceneID: sceneID, base: base)
-            last.take { last in
-                defer { last = scene }
-                return last
-            }
+            last.exchange(scene)
             return scene
         }
     }

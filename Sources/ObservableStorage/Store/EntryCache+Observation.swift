@@ -65,7 +65,9 @@ extension EntryCache {
         if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
         let observers = KeyObservers(key, of: self)
         guard !allObservers.isFinished else {
-            observers.finish()
+            // Without subscribers, nothing is delivered.
+            var none = Deliveries()
+            observers.postFinish(to: &none)
             return observers
         }
         for entry in name.all { state.entries.ensureEntry(entry).content.observers.append(observers) }

@@ -19,12 +19,7 @@ extension ObservableStore: KeyValueAccess {
         // the top level of a program, Swift 6.3 never finishes optimizing a call that consumes a constant (Tests/UserPrograms).
         @inlinable set { assign(newValue, to: key) }
         // With a getter and a setter alone, a modification could not be distinguished from an assignment.
-        _modify {
-            let (found, failure, isReported) = valueToModify(of: key)
-            var value = found
-            defer { endModification(of: key, value, failure, isReported) }
-            yield &value
-        }
+        _modify { yield &self[key, muting: nil] }
     }
 
     /// The value of a key, set and modified without a change for the writer's own subscription.
@@ -65,7 +60,7 @@ extension ObservableStore: KeyValueAccess {
 
     /// Stores the result of a modification, unless it was based on a stored value that cannot be decoded.
     private nonisolated func endModification<Value>(
-        of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool, muting token: ObservationToken? = nil
+        of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool, muting token: ObservationToken?
     ) {
         guard let failure else { return assign(value, to: key, muting: token) }
         if !isReported { reports.report(failure) }

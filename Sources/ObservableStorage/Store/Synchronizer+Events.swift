@@ -27,11 +27,12 @@ extension Synchronizer {
         storage.executor.queue.asyncAfter(deadline: time) { [weak self] in self?.start(operation) }
     }
 
-    /// Starts an operation at the time that a debouncer has requested.
-    private nonisolated func start(
-        at time: Debouncer.Instant, _ operation: @escaping @Sendable (isolated Synchronizer) async -> Void
-    ) {
-        start(after: .after(Debouncer.Instant.now.duration(to: time)), operation)
+    /// Whether what a debouncer has decided about is due; otherwise continues at the time that it requests.
+    private func isDue(
+        _ action: Debouncer.Action, orElse operation: @escaping @Sendable (isolated Synchronizer) async -> Void
+    ) -> Bool {
+        if case .wake(let time) = action { start(after: .after(Debouncer.Instant.now.duration(to: time)), operation) }
+        return action == .process
     }
 
     private func follow(_ event: StorageEvent) async {
@@ -142,15 +143,11 @@ extension Synchronizer {
     /// Schedules a checkpoint if the storage lacks commits, of this store or of others.
     func scheduleCheckpoint(isOwn: Bool) {
         guard storage.needsCheckpoint, !isSuspended else { return }
-        if case .wake(let time) = schedule.didJournal(isOwn: isOwn, at: .now) { start(at: time) { await $0.checkpointIfDue() } }
+        _ = isDue(schedule.didJournal(isOwn: isOwn, at: .now)) { await $0.checkpointIfDue() }
     }
 
     private func checkpointIfDue() async {
-        switch schedule.checkpointWoke(at: .now) {
-        case .none: return
-        case .wake(let time): return start(at: time) { await $0.checkpointIfDue() }
-        case .process: break
-        }
+        guard isDue(schedule.checkpointWoke(at: .now), orElse: { await $0.checkpointIfDue() }) else { return }
         guard !isSuspended, !cache.update({ $0.isClosed }) else { return }
         do throws(StorageError) {
             try await checkpoint()
@@ -170,15 +167,11 @@ extension Synchronizer {
     /// Schedules the removal of a log that has grown, which the next edit would replace by a small one.
     func scheduleLogRemoval() {
         guard cache.update({ $0.log.hasGrown }) else { return }
-        if case .wake(let time) = schedule.logRemoval.modified(at: .now) { start(at: time) { $0.removeLogIfDue(at: .now) } }
+        _ = isDue(schedule.logRemoval.modified(at: .now)) { $0.removeLogIfDue(at: .now) }
     }
 
     func removeLogIfDue(at now: Debouncer.Instant) {
-        switch schedule.logRemoval.woke(at: now) {
-        case .none: return
-        case .wake(let time): return start(at: time) { $0.removeLogIfDue(at: .now) }
-        case .process: break
-        }
+        guard isDue(schedule.logRemoval.woke(at: now), orElse: { $0.removeLogIfDue(at: .now) }) else { return }
         // The commit of pending edits schedules it again.
         cache.take { $0.entries.hasPending || !$0.log.hasGrown ? nil : $0.log.takeFile() }?.remove()
     }
