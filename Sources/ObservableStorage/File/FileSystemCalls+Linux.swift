@@ -79,37 +79,13 @@ import FoundationSubset
         }
     }()
 
-    private let knownFileSystems: Set<Substring> = ["ext2", "ext3", "ext4", "xfs", "tmpfs", "ramfs", "overlay", "f2fs"]
-    // By device: looking it up takes as long as making a log.
-    private let fileSystems = Lock<[UInt64: String]>([:])
+    private let knownFileSystems: Set<String> = ["ext2", "ext3", "ext4", "xfs", "tmpfs", "ramfs", "overlay", "f2fs"]
 
     /// The reason why the file system of a device is not known to keep mapped files as written; nil if it is.
     func mappingObjection(of descriptor: Int32, device: UInt64) -> String? {
-        let name = fileSystems.withLock { known in
-            let name = known[device] ?? fileSystem(of: device)
-            known[device] = name
-            return name
-        }
-        if knownFileSystems.contains(Substring(name)) { return nil }
+        let name = MountTable.shared.fileSystemType(of: device) ?? "unknown"
+        if knownFileSystems.contains(name) { return nil }
         return "its file system (\(name)) is not one of those on which logs of edits are known to be safe"
-    }
-
-    /// The name of the file system that is mounted from a device; "unknown" for one with several devices, such as Btrfs.
-    private func fileSystem(of device: UInt64) -> String {
-        let major = (device >> 8) & 0xfff | (device >> 32) & ~0xfff
-        let minor = device & 0xff | (device >> 12) & ~0xff
-        guard let table = fopen("/proc/self/mountinfo", "re") else { return "unknown" }
-        defer { fclose(table) }
-        var line: UnsafeMutablePointer<CChar>?
-        var capacity = 0
-        defer { free(line) }
-        while getline(&line, &capacity, table) > 0, let text = line {
-            // 36 35 98:0 /root /mount rw,noatime master:1 - ext3 /dev/root rw
-            let fields = String(cString: text).split(separator: " ")
-            guard fields.count > 3, fields[2] == "\(major):\(minor)", let end = fields.firstIndex(of: "-") else { continue }
-            return fields.count > end + 1 ? String(fields[end + 1]) : "unknown"
-        }
-        return "unknown"
     }
 
     extension stat {

@@ -9,7 +9,6 @@ extension FileSystemCalls {
         closeLater: { descriptor in closer.closeLater(descriptor) },
         closeWaiting: { closer.closeWaiting() },
         readBytes: { descriptor, buffer throws(SystemError) in try call { read(descriptor, buffer.baseAddress, buffer.count) } },
-        rewind: { descriptor throws(SystemError) in try call { lseek(descriptor, 0, SEEK_SET) } },
         writeBytes: { descriptor, buffer throws(SystemError) in try call { write(descriptor, buffer.baseAddress, buffer.count) } },
         readBytesAt: { descriptor, buffer, offset throws(SystemError) in
             try call { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }

@@ -12,8 +12,6 @@ package struct FileSystemCalls: Sendable {
     /// Closes immediately the files to be closed later; returns false if there were none.
     var closeWaiting: @Sendable () -> Bool
     var readBytes: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
-    /// Makes the next read start at the beginning.
-    var rewind: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var writeBytes: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer) throws(SystemError) -> Int
     var readBytesAt: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer, _ offset: Int) throws(SystemError) -> Int
     var writeBytesAt: @Sendable (_ descriptor: Int32, _ from: UnsafeRawBufferPointer, _ offset: Int) throws(SystemError) -> Int

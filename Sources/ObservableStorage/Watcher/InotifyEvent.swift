@@ -1,9 +1,5 @@
 #if os(Linux)
-    #if canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
+    import FoundationSubset
 
     /// An event as the kernel reports it.
     struct InotifyEvent: Sendable, Hashable {

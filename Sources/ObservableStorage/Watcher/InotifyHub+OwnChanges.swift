@@ -1,9 +1,5 @@
 #if os(Linux)
-    #if canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
+    import FoundationSubset
 
     // Changes of watched files by this process: each event wakes two threads, twice one of them, which is a fifth of the time of a commit
     // (commit.1000, commit.journal.1000).

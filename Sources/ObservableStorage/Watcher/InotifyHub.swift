@@ -1,10 +1,6 @@
 #if os(Linux)
     import Dispatch
-    #if canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
+    import FoundationSubset
 
     /// The process's one inotify instance, shared by all watchers: the kernel allows a user few instances and many watches.
     final class InotifyHub: Sendable {

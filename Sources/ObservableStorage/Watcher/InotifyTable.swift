@@ -1,9 +1,5 @@
 #if os(Linux)
-    #if canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
+    import FoundationSubset
 
     /// The subscribers of each watch and name, found in constant time, with the events that each one needs.
     ///

@@ -14,7 +14,7 @@ final class CallRecorder: Sendable {
     static func changesFiles(_ name: String) -> Bool {
         ![
             "awaitLock", "checkWriting", "close", "list", "lock", "lockShared", "map", "mappingObjection", "read", "readAt", "readLink",
-            "rewind", "statusOfDescriptor", "statusOfPath", "unlock", "workingFolder",
+            "statusOfDescriptor", "statusOfPath", "unlock", "workingFolder",
         ].contains(name)
     }
 
@@ -89,10 +89,6 @@ final class CallRecorder: Sendable {
         calls.readBytes = { descriptor, buffer throws(SystemError) in
             try self.record("read")
             return try live.readBytes(descriptor, buffer)
-        }
-        calls.rewind = { descriptor throws(SystemError) in
-            try self.record("rewind")
-            try live.rewind(descriptor)
         }
         calls.workingFolder = { () throws(SystemError) in
             try self.record("workingFolder")

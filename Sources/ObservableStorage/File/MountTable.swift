@@ -1,10 +1,6 @@
-#if os(Linux)
+#if !canImport(Darwin)
     import Dispatch
-    #if canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
+    import FoundationSubset
 
     /// The mounted file systems of this process, and a thread that waits for changes of them until the process ends.
     ///
@@ -119,6 +115,7 @@
         /// The kernel's name of the type of file system.
         let type: String
 
+        private static let maximumSize = 16 << 20
         private static let remoteFamilies: Set<String> = [
             "9p", "afs", "ceph", "cifs", "coda", "fuse", "gfs2", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "prl_fs", "smb3",
             "smbfs", "vboxsf", "virtiofs", "vmhgfs",
@@ -166,20 +163,12 @@
 
         /// The current mounts, as an open file lists them.
         fileprivate static func all(from descriptor: Int32, _ calls: FileSystemCalls) -> [MountInfo] {
-            var bytes: [UInt8] = []
-            withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
-                do throws(SystemError) {
-                    try calls.rewind(descriptor)
-                    while true {
-                        let count = try calls.uninterrupted { () throws(SystemError) in try calls.readBytes(descriptor, buffer) }
-                        if count == 0 { return }
-                        bytes.append(contentsOf: buffer[..<count])
-                    }
-                } catch {
-                    // The next change causes another read.
-                }
+            do throws(SystemError) {
+                return parse(String(decoding: try calls.bytes(of: descriptor, at: 0, count: maximumSize), as: UTF8.self))
+            } catch {
+                // The next change causes another read.
+                return []
             }
-            return parse(String(decoding: bytes, as: UTF8.self))
         }
 
         /// A device number as `stat` returns it, from its two parts.
