@@ -4,41 +4,36 @@
     // Changes of watched files by this process: each event wakes two threads, twice one of them, which is a fifth of the time of a commit
     // (commit.1000, commit.journal.1000).
     extension InotifyHub {
-        /// A watch some of whose events are not reported at present.
-        struct PausedWatch {
-            fileprivate let key: WatchKey
-            fileprivate let path: String
-            /// The other names in the folder, and the files that they had before.
-            fileprivate let others: [(name: String, subscribers: [InotifyRegistration], file: FileIdentity?)]
-        }
+        /// The other names in a folder with their subscribers, and the files that they had before.
+        private typealias OtherNames = [(name: String, subscribers: [InotifyRegistration], file: FileIdentity?)]
 
         // Each is looked up twice.
         private static let maximumNames = 4
 
-        /// Stops the reports of a watch about a change that its subscriber is going to make, until ``resume(_:)``.
+        /// Stops the reports of a watch about a change that its subscriber is going to make, until the closure that it returns is called.
+        /// That reports the other names that have another file than before; the caller looks at its own.
         ///
         /// - Parameters:
         ///   - events: the events of the change.
         ///   - path: the watched file, or the folder of the watched name.
         /// - Returns: nil if they are reported, because other subscribers need them, or the path leads elsewhere.
-        func pause(_ events: UInt32, of key: WatchKey, at path: String, for subscriber: InotifyRegistration) -> PausedWatch? {
-            let (paused, disturbed) = state.withLock { state -> (PausedWatch?, [Int32]) in
+        func pause(_ events: UInt32, of key: WatchKey, at path: String, for subscriber: InotifyRegistration) -> (@Sendable () -> Void)? {
+            let (others, disturbed) = state.withLock { state -> (OtherNames?, [Int32]) in
                 guard let names = state.table.names(besides: key, of: subscriber), names.count <= Self.maximumNames else {
                     return (nil, [])
                 }
                 let others = names.map { ($0.name, $0.subscribers, file(at: ResolvedPath($0.name, in: path))) }
                 let disturbed = set(state.table.mask(of: key.watch) & ~events, of: key.watch, at: path, &state)
-                return (disturbed.isEmpty ? PausedWatch(key: key, path: path, others: others) : nil, disturbed)
+                return (disturbed.isEmpty ? others : nil, disturbed)
             }
             reportLoss(of: disturbed)
-            return paused
+            guard let others else { return nil }
+            return { [self] in resume(key, at: path, others) }
         }
 
-        /// Reports all events again. Names that have another file than before are reported; the caller looks at its own.
-        func resume(_ paused: PausedWatch) {
-            let (key, path) = (paused.key, paused.path)
+        private func resume(_ key: WatchKey, at path: String, _ others: OtherNames) {
             reportLoss(of: state.withLock { state in set(state.table.mask(of: key.watch), of: key.watch, at: path, &state) })
-            for (name, subscribers, before) in paused.others {
+            for (name, subscribers, before) in others {
                 let now = file(at: ResolvedPath(name, in: path))
                 if now.map({ before?.isSameFile(as: $0) ?? false }) ?? (before == nil) { continue }
                 for subscriber in subscribers {

@@ -1,5 +1,4 @@
 #if os(Linux)
-
     /// The watches that one path needs: each folder on the path, for the name looked up in it, and the file.
     final class InotifyRegistration: WatchRegistration {
         typealias WatchKey = InotifyHub.WatchKey
@@ -42,14 +41,14 @@
         func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) -> Bool {
             let route = state.withLock { $0.route }
             guard let last = route.last, let key = route.lastKey,
-                let paused = hub.pause(InotifyEvent.renaming, of: key, at: last.folder, for: self)
+                let resume = hub.pause(InotifyEvent.renaming, of: key, at: last.folder, for: self)
             else {
                 _ = try body()
                 return false
             }
             let file: FileIdentity?
             do throws(Failure) {
-                defer { hub.resume(paused) }
+                defer { resume() }
                 file = try body()
             } catch {
                 handler(.replaced)
@@ -63,10 +62,8 @@
 
         func pauseWrites() -> (@Sendable () -> Void)? {
             let route = state.withLock { $0.route }
-            guard let last = route.last, let key = route.fileKey,
-                let paused = hub.pause(InotifyEvent.writing, of: key, at: last.path, for: self)
-            else { return nil }
-            return { [hub] in hub.resume(paused) }
+            guard let last = route.last, let key = route.fileKey else { return nil }
+            return hub.pause(InotifyEvent.writing, of: key, at: last.path, for: self)
         }
 
         func cancel() {

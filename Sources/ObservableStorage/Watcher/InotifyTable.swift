@@ -11,12 +11,7 @@
             let name: String?
         }
 
-        private struct Subscription {
-            let subscriber: Registration
-            let mask: UInt32
-        }
-
-        private typealias Names = [String?: [ObjectIdentifier: Subscription]]
+        private typealias Names = [String?: [ObjectIdentifier: (subscriber: Registration, mask: UInt32)]]
 
         private var watches: [Int32: Names] = [:]
 
@@ -26,8 +21,7 @@
 
         /// Adds a subscription, or changes its mask.
         mutating func insert(_ subscriber: Registration, for key: WatchKey, _ mask: UInt32) {
-            watches[key.watch, default: [:]][key.name, default: [:]][ObjectIdentifier(subscriber)] =
-                Subscription(subscriber: subscriber, mask: mask)
+            watches[key.watch, default: [:]][key.name, default: [:]][ObjectIdentifier(subscriber)] = (subscriber, mask)
         }
 
         /// Removes a subscription, and returns whether it was the last one of its watch.
@@ -61,7 +55,7 @@
             var others: [(name: String, subscribers: [Registration])] = []
             for (name, subscriptions) in names where name != key.name {
                 guard let name else { return nil }
-                others.append((name, subscriptions.values.map(\.subscriber)))
+                others.append((name, subscriptions.values.map { $0.subscriber }))
             }
             return others
         }
@@ -71,7 +65,7 @@
             if event.contains(IN_Q_OVERFLOW) { return all }
             guard let names = watches[event.watch] else { return [] }
             if let name = event.name {
-                return names[name].map { $0.values.map(\.subscriber) } ?? []
+                return names[name].map { $0.values.map { $0.subscriber } } ?? []
             }
             return subscribers(of: CollectionOfOne(names))
         }
@@ -84,7 +78,7 @@
         private func subscribers(of watches: some Sequence<Names>) -> [Registration] {
             var unique: [ObjectIdentifier: Registration] = [:]
             for names in watches {
-                for subscriptions in names.values { unique.merge(subscriptions.mapValues(\.subscriber)) { first, _ in first } }
+                for subscriptions in names.values { unique.merge(subscriptions.mapValues { $0.subscriber }) { first, _ in first } }
             }
             return Array(unique.values)
         }
