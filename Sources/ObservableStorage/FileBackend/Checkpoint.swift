@@ -100,9 +100,6 @@ struct Checkpoint {
         let isRecognized = state.revision == revision && state.file.isSynchronized(to: state.end)
         try journal.append([.list(announced)], to: &state)
         if !isRecognized { try state.synchronize() }
-        let isPlaced = try list.currentWatch.replacingList(by: draft.replacement) { () throws(StorageError) in
-            try draft.replacement.replace()
-        }
-        return isPlaced ? .placed(announced) : .failed
+        return try list.rename(draft) ? .placed(announced) : .failed
     }
 }

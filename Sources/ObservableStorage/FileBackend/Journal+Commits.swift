@@ -52,11 +52,11 @@ extension Journal {
     /// Runs a commit or a checkpoint of the store that watches the list, without events of the journal: each of them wakes three threads,
     /// for what the commit reads anyway. What is appended after that is looked at once.
     func withoutEvents<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard let watcher = list.currentWatch?.journalWatcher, let resume = watcher.pauseWrites() else { return try body() }
+        guard let watcher = list.currentWatch?.journalWatcher?.session, let resume = watcher.pauseWrites() else { return try body() }
         var isDone = false
         defer {
             resume()
-            if !isDone || !isRead { watcher.look() }
+            if !isDone || !isRead { watcher.receive(.closed) }
         }
         let result = try body()
         isDone = true

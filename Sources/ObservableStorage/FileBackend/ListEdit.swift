@@ -138,10 +138,7 @@ struct ListEdit {
 
     private func rename(_ draft: ListDraft) throws(StorageError) -> Bool {
         do throws(StorageError) {
-            let watch = options.isReported ? nil : list.currentWatch
-            return try watch.replacingList(by: draft.replacement) { () throws(StorageError) in
-                try draft.replacement.replace()
-            }
+            return try list.rename(draft, isReported: options.isReported)
         } catch {
             guard draft.replacement.isMounted,
                 let copy = try list.configuration.inPlaceWriting.copy(of: draft.target, calls: list.calls)

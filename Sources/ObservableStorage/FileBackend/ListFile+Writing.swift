@@ -43,6 +43,19 @@ extension ListFile {
         return written.entries
     }
 
+    /// Renames a draft to the path; returns false if the file has changed.
+    ///
+    /// - Parameter isReported: whether the store that watches the list is told.
+    func rename(_ draft: ListDraft, isReported: Bool = false) throws(StorageError) -> Bool {
+        guard !isReported, let watcher = currentWatch?.watcher else { return try draft.replacement.replace() }
+        var isReplaced = false
+        try watcher.session.withoutEvents { () throws(StorageError) in
+            isReplaced = try draft.replacement.replace()
+            return isReplaced ? draft.replacement.written : nil
+        }
+        return isReplaced
+    }
+
     /// Removes a draft that was not renamed.
     func discard(_ draft: ListDraft) {
         if !draft.replacement.discard() { leftovers.withLock { $0.temporaries = true } }

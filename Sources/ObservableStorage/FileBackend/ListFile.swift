@@ -20,7 +20,7 @@ final class ListFile: Sendable {
     private let formatIndex = Atomic(0)
     /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
-    private let watch = Lock(WeakWatch())
+    private let watch = Lock<WeakReference<ListWatch>?>(nil)
     /// Possible remains of incomplete writes: temporary files, of this writer or of writers that died, and content in the file that a
     /// power failure may undo.
     let leftovers = Lock<(temporaries: Bool, content: Bool)>((true, false))
@@ -42,12 +42,8 @@ final class ListFile: Sendable {
 
     /// The last watch of the list that has not ended.
     var currentWatch: ListWatch? {
-        get { watch.withLock { $0.value } }
-        set { watch.withLock { $0.value = newValue } }
-    }
-
-    private struct WeakWatch: Sendable {
-        weak var value: ListWatch?
+        get { watch.withLock { $0?.object } }
+        set { watch.exchange(newValue.map(WeakReference.init)) }
     }
 
     var isReadOnly: Bool { configuration.access == .readOnly }

@@ -1,60 +1,52 @@
 import Dispatch
-import PropertyListCoding
 
 /// The watchers of a list and of its journal, which are not told of what the store that watches them writes.
 final class ListWatch: Sendable {
-    private enum State {
-        case waiting
-        case watching(FileWatcher, JournalWatch)
-        case cancelled
+    // The first watcher is nil before the watch has started; all of it is nil after the watch was cancelled.
+    private let state: Lock<(list: FileWatcher?, target: ResolvedPath?, journal: FileWatcher?)?> = Lock((nil, nil, nil))
+
+    /// The watcher of the list; nil before it has started.
+    var watcher: FileWatcher? { state.withLock { $0?.list } }
+
+    /// The watcher of the present journal; nil before it has started.
+    var journalWatcher: FileWatcher? { state.withLock { $0?.journal } }
+
+    /// Whether the watch has neither started nor was cancelled.
+    var isWaiting: Bool { state.withLock { $0.map { $0.list == nil } ?? false } }
+
+    /// Begins with a watcher of the list, which is cancelled if this watch was.
+    func start(_ watcher: FileWatcher) {
+        let isLate = state.withLock { state in
+            state?.list = watcher
+            return state == nil
+        }
+        if isLate { watcher.cancel() }
     }
 
-    private let state = Lock(State.waiting)
-
-    /// Begins with watchers, which are cancelled if this watch was.
-    func start(_ watcher: FileWatcher, _ journal: JournalWatch) {
-        let isLate = state.withLock { state in
-            if case .cancelled = state { return true }
-            state = .watching(watcher, journal)
-            return false
+    /// Watches the journal of a list instead of another one, also while the file is missing.
+    func followJournal(
+        of target: ResolvedPath?, on queue: DispatchQueue, _ report: @escaping @Sendable (_ list: ResolvedPath) -> Void
+    ) {
+        guard state.withLock({ $0 != nil && $0?.target != target }) else { return }
+        // Each write to a journal is complete: changes are reported without waiting for its writers.
+        let watcher = target.map { target in
+            let options = FileWatcherOptions(service: .systemForRenamedFiles, quiet: .zero)
+            return FileWatcher(path: target.journal.path, queue: queue, options: options) { event in
+                // A failure to watch the journal also affects the list, for which it is reported.
+                if event == .changed { report(target) }
+            }
         }
-        guard isLate else { return }
-        watcher.cancel()
-        journal.cancel()
+        let replaced = state.take { state in
+            guard state != nil else { return watcher }
+            defer { state = (state?.list, target, watcher) }
+            return state?.journal
+        }
+        replaced?.cancel()
     }
 
     func cancel() {
-        guard case .watching(let watcher, let journal) = state.exchange(.cancelled) else { return }
-        watcher.cancel()
-        journal.cancel()
-    }
-
-    var isWaiting: Bool {
-        state.withLock { if case .waiting = $0 { true } else { false } }
-    }
-
-    var isStarted: Bool { watchers != nil }
-
-    /// The watchers; nil before they have started.
-    fileprivate var watchers: (list: FileWatcher, journal: JournalWatch)? {
-        state.withLock { if case .watching(let list, let journal) = $0 { (list, journal) } else { nil } }
-    }
-
-    /// The watcher of the present journal; nil before it has started.
-    var journalWatcher: FileWatcher? { watchers?.journal.watcher }
-}
-
-extension ListWatch? {
-    /// Renames another file to the path of the list.
-    ///
-    /// - Parameter body: renames the file of a replacement; returns false if it was not renamed.
-    func replacingList(by new: FileReplacement, _ body: () throws(StorageError) -> Bool) throws(StorageError) -> Bool {
-        guard let watcher = self?.watchers?.list else { return try body() }
-        var isReplaced = false
-        try watcher.withoutEvents { () throws(StorageError) in
-            isReplaced = try body()
-            return isReplaced ? new.written : nil
-        }
-        return isReplaced
+        let ended = state.exchange(nil)
+        ended?.list?.cancel()
+        ended?.journal?.cancel()
     }
 }

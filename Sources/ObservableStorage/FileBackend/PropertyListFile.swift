@@ -161,22 +161,22 @@ public final class PropertyListFile: BlockingStorageBackend {
         // It may have been cancelled meanwhile.
         guard watch.isWaiting else { return }
         let reported = Lock<StorageRevision?>(nil)
-        let journalWatch = JournalWatch(on: queue) { [journal] list in
+        let journalChanged = { @Sendable [journal] (list: ResolvedPath) in
             var revision = reported.withLock { $0 }
             let event = journal.event(of: list, since: &revision)
             reported.withLock { [revision] in $0 = revision }
             if let event { report(event) }
         }
-        let watcher = FileWatcher(path: path.text, queue: queue) { [self] event in
+        let watcher = FileWatcher(path: path.text, queue: queue) { [self, weak watch] event in
             switch event {
             case .changed, .recovered:
                 report(.changed)
                 // A link may lead to another list, which has another journal. That is reported once it is watched.
-                journalWatch.follow(watchedList)
+                watch?.followJournal(of: watchedList, on: queue, journalChanged)
             case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
         }
-        watch.start(watcher, journalWatch)
+        watch.start(watcher)
     }
 
     /// The list to which the path leads; nil if the path cannot be resolved, which reading reports.

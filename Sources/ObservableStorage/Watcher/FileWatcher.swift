@@ -37,7 +37,7 @@ public final class FileWatcher: Sendable {
         case incomplete(StorageError)
     }
 
-    private let session: FileWatcherSession
+    let session: FileWatcherSession
 
     /// Starts watching, and reports ``Event/changed`` after the path is watched.
     ///
@@ -62,23 +62,6 @@ public final class FileWatcher: Sendable {
     /// The present mechanism.
     public var mechanism: Mechanism {
         session.mechanism
-    }
-
-    /// Replaces the file by another one, which need not be reported to this watcher; others are told.
-    ///
-    /// - Parameter body: renames a file to the path, and returns it; nil if it is not known which file the path has then.
-    func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
-        try session.withoutEvents(body)
-    }
-
-    /// Pauses the events of writes to the file; see ``WatchRegistration/pauseWrites()``.
-    func pauseWrites() -> (@Sendable () -> Void)? {
-        session.pauseWrites()
-    }
-
-    /// Reports a change, after what is queued.
-    func look() {
-        session.receive(.closed)
     }
 
     /// Stops watching; calling it again has no effect.

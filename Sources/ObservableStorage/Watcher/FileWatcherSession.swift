@@ -58,7 +58,7 @@ final class FileWatcherSession: Sendable {
         queue.async { [weak self] in self?.process() }
     }
 
-    /// Replaces the file; see ``FileWatcher/withoutEvents(_:)``.
+    /// Replaces the file; see ``WatchRegistration/withoutEvents(_:)``.
     func withoutEvents<Failure: Error>(_ body: () throws(Failure) -> FileIdentity?) throws(Failure) {
         guard let registration = state.withLock({ $0.registration }) else {
             _ = try body()
@@ -73,6 +73,7 @@ final class FileWatcherSession: Sendable {
         perform(action)
     }
 
+    /// Pauses the events of writes to the file; see ``WatchRegistration/pauseWrites()``.
     func pauseWrites() -> (@Sendable () -> Void)? {
         state.withLock { $0.registration }?.pauseWrites()
     }

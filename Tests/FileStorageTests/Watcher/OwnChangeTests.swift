@@ -185,7 +185,7 @@
                 async let other = rename("other \(round)", to: path)
                 probe.queue.sync {
                     do {
-                        try probe.watcher.withoutEvents { try rename("own \(round)", to: path) }
+                        try probe.watcher.session.withoutEvents { try rename("own \(round)", to: path) }
                     } catch {
                         Issue.record(error)
                     }

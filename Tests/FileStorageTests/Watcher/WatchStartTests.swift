@@ -20,10 +20,10 @@ struct WatchStartTests {
         let token = file.watch(on: queue, from: start) { events.record($0) }
         try PropertyListValue.dictionary(["count": 1]).encoded(as: .binary).write(to: folder.file("settings.plist"))
         queue.sync {}
-        #expect(file.list.currentWatch?.isStarted == false && events.elements.isEmpty)
+        #expect(file.list.currentWatch?.isWaiting == true && events.elements.isEmpty)
         start.request()
         #expect(try await events.elements(count: 1).first == .changed)
-        #expect(file.list.currentWatch?.isStarted == true)
+        #expect(file.list.currentWatch?.watcher != nil)
         token.cancel()
     }
 
@@ -38,7 +38,7 @@ struct WatchStartTests {
         start.request()
         queue.sync {}
         queue.sync {}
-        #expect(!watch.isStarted)
+        #expect(watch.watcher == nil)
     }
 
     @Test("Errors that a file reports before it is watched are delivered")
