@@ -22,7 +22,7 @@ extension Journal {
         }
         typealias Committed = (entries: StorageEntries, state: JournalState)
         let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
-            try DeadStores(of: list).storeLogs(of: target) { logs in try store(logs, at: target, in: &state) }
+            try list.storeDeadLogs(of: target) { logs in try store(logs, at: target, in: &state) }
             guard let current = state.entries else { return nil }
             var entries = draft ?? current.unedited
             if draft == nil || entries.revision != current.revision {
@@ -121,7 +121,7 @@ extension Journal {
         let format = state.format ?? list.newFormat
         // Logs that are older than the journal have the identity of the list, and apply if nothing has changed since.
         let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
-        let reports = DeadStores(of: list).replay(logs, in: &entries, over: state.identities + [base], as: format)
+        let reports = list.replay(logs, in: &entries, over: state.identities + [base], as: format)
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
         try append(state.commit(edits, at: list.calls.now()), to: &state)
         if !edits.isEmpty { try state.synchronize() }

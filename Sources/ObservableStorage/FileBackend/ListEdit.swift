@@ -42,7 +42,7 @@ struct ListEdit {
         guard let found else { return .failed(needsLock: true) }
         var entries = found.entries
         let wanted = newFormat ?? found.format
-        let reports = DeadStores(of: list).replay(logs, in: &entries, over: [found.identity], as: wanted)
+        let reports = list.replay(logs, in: &entries, over: [found.identity], as: wanted)
         try body(&entries)
         // Content that a failed write left in the file has to be written again in order to be durable.
         guard !entries.editedKeys.isEmpty || wanted != found.format || list.leftovers.withLock({ $0.content }) else {
@@ -72,7 +72,7 @@ struct ListEdit {
         _ body: (inout StorageEntries) throws -> Void, at target: ResolvedPath, _ lock: FileLock?
     ) throws -> StorageEntries? {
         // The edits of dead stores come before this one.
-        let areStored = try DeadStores(of: list).storeLogs(of: target) { logs in
+        let areStored = try list.storeDeadLogs(of: target) { logs in
             drop()
             return try ListEdit.store(logs, in: list, at: target, lock)
         }

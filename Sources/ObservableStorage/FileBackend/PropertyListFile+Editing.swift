@@ -102,7 +102,7 @@ extension PropertyListFile {
     /// - Parameter newFormat: the format to write; nil for that of the list.
     func checkpoint(as newFormat: PropertyListFormat?) throws {
         guard !isReadOnly else { return }
-        if try !journal.withoutEvents(Checkpoint(of: journal, as: newFormat).write) { try synchronizeJournal() }
+        if try !journal.withoutEvents({ try journal.checkpoint(as: newFormat) }) { try synchronizeJournal() }
     }
 
     /// Makes a checkpoint before the usual time if the journal has become too long.

@@ -1,14 +1,8 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// The edits of stores that have died, in the logs that they left beside a property list.
-struct DeadStores {
-    private let list: ListFile
-
-    init(of list: ListFile) {
-        self.list = list
-    }
-
+// The edits of stores that have died, in the logs that they left beside the property list.
+extension ListFile {
     // Limits the search if a log cannot be removed, and is found again each time.
     private static let maximumBatches = 1_000
 
@@ -18,10 +12,10 @@ struct DeadStores {
     /// - Parameter store: stores the edits of some logs; returns false if that has to be tried again.
     /// - Returns: false if the closure did.
     @discardableResult
-    func storeLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
-        let folder = EditLogFolder(list: target, calls: list.calls)
+    func storeDeadLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
+        let folder = EditLogFolder(list: target, calls: calls)
         for _ in 0..<Self.maximumBatches {
-            let logs = try list.calls.reading(list.name, "looking for logs of edits in \(target.editLogs.path)") {
+            let logs = try calls.reading(name, "looking for logs of edits in \(target.editLogs.path)") {
                 () throws(SystemError) in try folder.deadLogs()
             }
             if logs.isEmpty { return true }
@@ -49,20 +43,20 @@ struct DeadStores {
             }
             // After a power failure, the file may be newer than the log: it only applies to the list for which it was made.
             let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
-            guard content.boot == list.calls.boot || isCurrent else {
+            guard content.boot == calls.boot || isCurrent else {
                 let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })
-                if !keys.isEmpty { reports.append(.conflict(file: list.name, keys: keys.sorted())) }
+                if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue
             }
             let replay = EditReplay(content.edits) {
                 entries[$0]
             } rejecting: { key, value in
-                list.configuration.formatPolicy == .keep ? list.rejection(of: value, for: key, format: format) : nil
+                configuration.formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
             }
             let paths = Dictionary(grouping: content.edits, by: \.key).mapValues { $0.map(\.path) }
             for (key, value) in replay.changes { entries.set(value, for: key, at: paths[key] ?? []) }
             reports += replay.rejections.sorted { $0.key < $1.key }.map(\.value)
-            if !replay.conflicts.isEmpty { reports.append(.conflict(file: list.name, keys: replay.conflicts)) }
+            if !replay.conflicts.isEmpty { reports.append(.conflict(file: name, keys: replay.conflicts)) }
         }
         return reports
     }
