@@ -1,19 +1,49 @@
 import FoundationSubset
 import PropertyListCoding
 
-// Commits to the journal.
+// Commits to the journal, or to the list if there is none.
 extension Journal {
-    /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
+    // How many times an edit runs without the lock.
+    private static let maximumPreparations = 3
+
+    /// Runs an edit on the latest entries, and stores what it has changed.
     ///
     /// - Parameters:
-    ///   - preparations: how many more times the edit may run before the lock is taken, on the known entries, if nothing was appended to the
-    ///     journal since. If they are outdated under the lock, it runs again: there, if others wait for the lock, and otherwise before it.
-    ///   - format: the format that the list is to have; nil to keep it.
+    ///   - newFormat: the format to write; nil for that of the list.
+    ///   - isLocked: whether it is prepared under the lock only.
     ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
+    func edit(
+        as newFormat: PropertyListFormat? = nil, _ options: CommitOptions = CommitOptions(), isLocked: Bool = false,
+        timeout: Duration? = nil, _ body: (inout StorageEntries) throws -> Void
+    ) throws -> StorageEntries {
+        var listEdit = ListEdit(of: list, as: newFormat, options)
+        defer { listEdit.drop() }
+        var preparations = list.lock.resource == nil && !isLocked ? Self.maximumPreparations : 0
+        for _ in 0..<Self.maximumAttempts {
+            let target = try target()
+            // Before leftovers are removed.
+            try list.calls.requireOwnLinks(of: target)
+            let entries: StorageEntries?
+            if try isUsed(at: target) {
+                listEdit.drop()
+                entries = try commit(options, body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
+            } else {
+                entries = try listEdit.commit(body, preparing: &preparations, at: target, timeout: timeout) { try isUsed(at: target) }
+            }
+            if let entries { return entries }
+        }
+        throw list.busyError
+    }
+
+    /// Runs an edit on the entries of list and journal, and appends what it has changed, under the lock of the list.
+    ///
+    /// Before that it runs on the known entries, if nothing was appended to the journal since. If they are outdated under the lock, it runs
+    /// again: there, if others wait for the lock, and otherwise before it.
+    ///
     /// - Returns: nil if it has to be tried again.
-    func commit(
+    private func commit(
         _ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void, preparing preparations: inout Int,
-        as format: PropertyListFormat? = nil, at target: ResolvedPath, timeout: Duration? = nil
+        as format: PropertyListFormat?, at target: ResolvedPath, timeout: Duration?
     ) throws -> StorageEntries? {
         var draft: StorageEntries?
         if preparations > 0, let known = known(of: target), try known.file.isEnd(known.end) {

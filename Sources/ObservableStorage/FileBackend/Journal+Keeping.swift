@@ -19,7 +19,7 @@ extension Journal {
         case .lost(let state, let content):
             let entries = restored(state, over: content)
             guard try isPathTaken(target) else { return try make(over: content, entries, at: target) }
-            try leave(state, entries, over: content, at: target)
+            try leave(state, entries, over: content)
             return nil
         case .replaced(let state, let lost):
             // The commits that the new journal lacks are made again.
@@ -92,16 +92,12 @@ extension Journal {
     }
 
     /// Stores the entries of a journal in the list itself, because another file is at the journal's path, and continues without a journal.
-    private func leave(
-        _ state: JournalState, _ entries: StorageEntries, over content: FileContent, at target: ResolvedPath
-    ) throws {
+    private func leave(_ state: JournalState, _ entries: StorageEntries, over content: FileContent) throws {
         let base = content.identity == nil ? StorageEntries() : content.entries
         let edits = base.edits(to: entries)
         remember(nil)
-        var listEdit = ListEdit(of: list)
-        defer { listEdit.drop() }
         do {
-            try listEdit.run({ entries in for (key, edit) in edits { entries[key] = edit.newValue } }, at: target)
+            _ = try self.edit { entries in for (key, edit) in edits { entries[key] = edit.newValue } }
         } catch {
             remember(state)
             throw error

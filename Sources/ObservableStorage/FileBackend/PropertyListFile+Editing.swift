@@ -2,9 +2,6 @@ import FoundationSubset
 package import PropertyListCoding
 
 extension PropertyListFile {
-    // How many times an edit runs without the lock.
-    private static let maximumPreparations = 3
-
     /// Runs an edit on the file's entries, and replaces the file if the edit changed something.
     ///
     /// The new file is written without the lock, which is held only to compare the file with the one that was edited, and to rename. If the
@@ -41,55 +38,19 @@ extension PropertyListFile {
     }
 
     /// Replays the edits of dead stores.
-    ///
-    /// - Parameter timeout: how long others may hold the lock; nil for as long as an edit waits.
     func editReplaying(timeout: Duration? = nil) throws -> StorageEntries {
         try edit(as: nil, isLocked: true, timeout: timeout) { _ in }
     }
 
-    /// - Parameters:
-    ///   - newFormat: the format to write; nil for that of the file.
-    ///   - isLocked: whether it is prepared under the lock only.
-    ///   - timeout: how long others may hold the lock; nil for as long as an edit waits.
     private func edit(
         as newFormat: PropertyListFormat?, _ options: CommitOptions = CommitOptions(), isLocked: Bool = false, timeout: Duration? = nil,
         _ body: (inout StorageEntries) throws -> Void
     ) throws -> StorageEntries {
         if isReadOnly { throw StorageError.readOnly(file: name) }
-        var edit = ListEdit(of: list, as: newFormat, options)
-        defer { edit.drop() }
-        var preparations = list.lock.resource == nil && !isLocked ? Self.maximumPreparations : 0
-        for _ in 0..<ListEdit.maximumAttempts {
-            let target = try journal.target()
-            // Before leftovers are removed.
-            try list.calls.requireOwnLinks(of: target)
-            if try journal.isUsed(at: target) {
-                edit.drop()
-                let committed = try journal.commit(options, body, preparing: &preparations, as: newFormat, at: target, timeout: timeout)
-                guard let entries = committed else { continue }
-                shortenJournal()
-                if let newFormat { try checkpoint(as: newFormat) }
-                return entries
-            }
-            if edit.draft?.target != target { edit.drop() }
-            if edit.draft == nil, preparations > 0 {
-                preparations -= 1
-                switch try edit.prepare(body, at: target) {
-                case .unchanged(let entries): return entries
-                case .drafted: break
-                case .failed(needsLock: true): preparations = 0
-                case .failed: continue
-                }
-            }
-            let unchanged = try list.withFileLock(of: target, timeout: timeout) { lock -> StorageEntries? in
-                // Another process may just have made a journal.
-                guard try !journal.isUsed(at: target) else { return nil }
-                return try edit.replaceFile(body, at: target, lock)
-            }
-            if let unchanged = unchanged ?? nil { return unchanged }
-            if let draft = edit.draft, draft.replacement.isInPlace { return try list.finish(draft) }
-        }
-        throw list.busyError
+        let entries = try journal.edit(as: newFormat, options, isLocked: isLocked, timeout: timeout, body)
+        if journal.isTooLong, list.lock.resource == nil { shortenJournal() }
+        if let newFormat { try checkpoint(as: newFormat) }
+        return entries
     }
 
     // MARK: Checkpoints
@@ -107,7 +68,6 @@ extension PropertyListFile {
 
     /// Makes a checkpoint before the usual time if the journal has become too long.
     private func shortenJournal() {
-        guard journal.isTooLong, list.lock.resource == nil else { return }
         do {
             try checkpoint()
         } catch {
