@@ -23,7 +23,7 @@
             configuration: PropertyListFile.Configuration = PropertyListFile.Configuration()
         ) throws(StorageError) {
             let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
-            let file = try AppGroup(identifier: group).file(name, in: container)
+            let file = try SystemRules.ofProcess.file(name, ofAppGroup: group, in: container)
             self.init(backend: PropertyListFile(at: file, access: access, configuration: configuration), layersIfReadable: nil)
         }
     }

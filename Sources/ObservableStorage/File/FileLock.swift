@@ -10,21 +10,13 @@ import FoundationSubset
 /// Waiting writers are in the kernel's queue, and acquire the lock in the order of their requests, unless they poll. An ``Interruption``
 /// ends their waiting.
 struct FileLock {
-    /// How a writer waits for the lock.
-    enum Waiting: Sendable {
-        /// In the kernel's queue. An abandoned thread cannot leave it.
-        case queued
-        /// By polling: a process that the system may suspend must not be in the queue.
-        case polling
-    }
-
     let target: ResolvedPath
     let calls: FileSystemCalls
     let lockFile: ResolvedPath
     /// Whether the lock was held by another writer when it was requested.
     private(set) var wasContended = false
     private let timeout: Duration
-    private let waiting: Waiting
+    private let isPolling: Bool
     private let start = ContinuousClock.now
     private var descriptor: Int32 = -1
     private let forks = FileLock.forks
@@ -39,25 +31,25 @@ struct FileLock {
 
     /// Runs a closure while no other writer of the path can.
     ///
-    /// - Parameter timeout: how long others may hold the lock without changing the file; while they write, waiting continues.
+    /// - Parameters:
+    ///   - timeout: how long others may hold the lock without changing the file; while they write, waiting continues.
+    ///   - isPolling: whether it waits by polling: a process that the system may suspend must not be in the kernel's queue, which an
+    ///     abandoned thread cannot leave.
     /// - Throws: ``StorageError/locked(file:waited:)`` if others hold the lock for that long,
     ///   ``StorageError/suspended(file:edits:)`` if the call is interrupted before it has the lock,
     ///   ``StorageError/unwritable(file:reason:)`` if it cannot be locked, and the error of `body`.
     static func withLock<Result>(
-        for target: ResolvedPath, timeout: Duration, waiting: Waiting = .queued, calls: FileSystemCalls = .live,
+        for target: ResolvedPath, timeout: Duration, isPolling: Bool = false, calls: FileSystemCalls = .live,
         body: (_ lock: FileLock) throws -> Result
     ) throws -> Result {
-        var lock = FileLock(target: target, timeout: timeout, waiting: waiting, calls: calls)
+        var lock = FileLock(target: target, timeout: timeout, isPolling: isPolling, calls: calls)
         try lock.acquire()
         defer { lock.release() }
         return try body(lock)
     }
 
-    private init(target: ResolvedPath, timeout: Duration, waiting: Waiting, calls: FileSystemCalls) {
-        self.target = target
-        self.timeout = timeout
-        self.waiting = waiting
-        self.calls = calls
+    private init(target: ResolvedPath, timeout: Duration, isPolling: Bool, calls: FileSystemCalls) {
+        (self.target, self.timeout, self.isPolling, self.calls) = (target, timeout, isPolling, calls)
         lockFile = target.lockFile
     }
 
@@ -106,7 +98,7 @@ struct FileLock {
             }
             if try tryLock(descriptor) { return descriptor }
             try checkTime()
-            if waiting == .polling { return try poll(descriptor) }
+            if isPolling { return try poll(descriptor) }
         } catch {
             discard(descriptor)
             throw error

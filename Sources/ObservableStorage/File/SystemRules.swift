@@ -48,7 +48,7 @@ struct SystemRules: Sendable {
     /// everything in it. (Apple's "Accessing files from the macOS App Sandbox" and "Providing access to directories"; AppSandboxFileAccess
     /// asks for the folder in order to write beside a file.)
     func mayBePickedAlone(_ path: String) -> Bool {
-        isSandboxed && !isBelowHome(path) && !AppGroup.isContainerPath(path)
+        isSandboxed && !isBelowHome(path) && !Self.isInAppGroup(path)
     }
 
     /// The error of a call for something beside a file that was picked alone; nil if it is another one.
@@ -78,7 +78,7 @@ struct SystemRules: Sendable {
     /// (Apple's "File System Programming Guide")
     func mayPurge(_ path: String) -> Bool {
         guard suspendsProcesses else { return false }
-        guard isBelowHome(path) else { return AppGroup.isContainerPath(path) && path.contains("/Library/Caches/") }
+        guard isBelowHome(path) else { return Self.isInAppGroup(path) && path.contains("/Library/Caches/") }
         let relativePath = Self.canonical(path).dropFirst(home.count)
         return relativePath.hasPrefix("/Library/Caches/") || relativePath.hasPrefix("/tmp/")
     }
@@ -87,6 +87,26 @@ struct SystemRules: Sendable {
     /// (analytics-swift#423 and purchases-ios#6487; the simulator allows it.)
     func settingsFolder(applicationSupport: String?, caches: String?) -> String {
         (system == .tvOS ? caches : applicationSupport) ?? home
+    }
+
+    /// The property list of a name in the container of an app group.
+    ///
+    /// - Parameter container: the container's folder; nil if the system has none for this process.
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` with the group and the remedy if there is no container.
+    func file(_ name: String, ofAppGroup group: String, in container: URL?) throws(StorageError) -> URL {
+        guard let container else {
+            let reason = "this process has no container for it; add the group to the App Groups entitlement of its target"
+            throw .unreadable(file: "app group \(group)", reason: reason)
+        }
+        let library = container.path + "/Library"
+        let folder = settingsFolder(applicationSupport: library + "/Application Support", caches: library + "/Caches")
+        return URL(fileURLWithPath: "\(folder)/\(name).plist", isDirectory: false)
+    }
+
+    /// Whether a path leads into the container of an app group: `Containers/Shared/AppGroup/ID` on iOS, `Library/Group Containers/ID` on
+    /// macOS.
+    static func isInAppGroup(_ path: String) -> Bool {
+        path.contains("/Containers/Shared/AppGroup/") || path.contains("/Library/Group Containers/")
     }
 }
 

@@ -30,8 +30,7 @@ extension Journal {
             defer { list.discard(draft) }
             guard let written = draft.replacement.written else { continue }
             let announced = JournaledList(
-                identity: JournaledList.Identity(written), checksum: JournalFormat.checksum(bytes), revision: state.revision,
-                format: format)
+                identity: written.recorded, checksum: JournalFormat.checksum(bytes), revision: state.revision, format: format)
             let isPlaced = try list.recording(failureOf: draft.replacement) {
                 try withJournal(of: target) { _, current in
                     try replaceList(with: draft, announced, over: base, isForced: newFormat != nil, &current)

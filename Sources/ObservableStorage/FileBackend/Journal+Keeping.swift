@@ -155,7 +155,7 @@ extension JournaledList {
     /// A list that is in place.
     fileprivate init(_ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false) {
         self.init(
-            identity: content.identity.map { Identity($0) }, checksum: JournalFormat.checksum(content.bytes), revision: revision,
+            identity: content.identity?.recorded, checksum: JournalFormat.checksum(content.bytes), revision: revision,
             format: content.format, overrides: overrides, isGap: isGap, isPlaced: true)
     }
 }

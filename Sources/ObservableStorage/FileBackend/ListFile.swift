@@ -103,8 +103,7 @@ final class ListFile: Sendable {
         if try calls.makeFolderIfMissing(of: target) { return nil }
         try calls.requireOwnLinks(of: target)
         let timeout = timeout ?? configuration.lockTimeout
-        let waiting: FileLock.Waiting = isOutsideContainer ? .polling : .queued
-        return try FileLock.withLock(for: target, timeout: timeout, waiting: waiting, calls: calls) { fileLock in
+        return try FileLock.withLock(for: target, timeout: timeout, isPolling: isOutsideContainer, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
             guard try calls.leads(path.get(), to: target) else { return nil }
             return try lock.own(target) { try body(fileLock) }

@@ -91,7 +91,7 @@ extension EditLogFolder {
         }
         do throws(SystemError) {
             let header = try calls.bytes(of: descriptor, at: 0, count: EditLogFormat.Header.size)
-            if header.withUnsafeBytes(EditLogFormat.isOtherVersion) {
+            if header.withUnsafeBytes({ $0.isOtherVersion(of: EditLogFormat.Header.magic) }) {
                 unlock(descriptor)
                 return nil
             }

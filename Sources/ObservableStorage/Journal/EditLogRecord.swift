@@ -47,13 +47,6 @@ enum EditLogFormat {
         static let edits = 28
     }
 
-    /// Whether a file is a log of another version, which only a library that knows it may replay or remove.
-    static func isOtherVersion(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard bytes.count >= Header.size else { return false }
-        let magic = bytes.loadUnaligned(as: UInt64.self)
-        return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plEDIT".utf8) }
-    }
-
     /// The size of a half, at least and at most: edits that need more are not logged. A file is twice as large, and has a header.
     static let smallestHalf = 64 << 10
     static let largestHalf = 32 << 20

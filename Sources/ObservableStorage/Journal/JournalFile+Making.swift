@@ -27,7 +27,7 @@ extension JournalFile {
                 let location = JournalFormat.location(of: list, in: try calls.status(of: folder).identity)
                 let header = JournalHeader(
                     history: history, seed: calls.random(), first: first, inode: inode, location: location, boot: calls.boot)
-                var (bytes, written) = (header.bytes, JournalRecords(from: JournalFormat.Header.size, after: header.chain))
+                var (bytes, written) = (header.bytes, JournalRecords(from: JournalHeader.size, after: header.chain))
                 for record in records {
                     do throws(PropertyListError) {
                         try written.append(record, to: &bytes)

@@ -72,8 +72,8 @@ final class JournalFile: Sendable {
                     calls.discard(descriptor)
                     return nil
                 }
-                let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalFormat.Header.size)
-                if bytes.withUnsafeBytes(JournalFormat.isOtherVersion) { throw SystemError(ENOTSUP) }
+                let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalHeader.size)
+                if bytes.withUnsafeBytes({ $0.isOtherVersion(of: JournalHeader.magic) }) { throw SystemError(ENOTSUP) }
                 guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
                 let location = JournalFormat.location(of: list, in: try calls.folderStatus(of: list)?.identity)
                 return JournalFile(
@@ -110,7 +110,7 @@ final class JournalFile: Sendable {
 
     /// All records.
     func records() throws(StorageError) -> JournalRecords {
-        let records = try records(from: JournalFormat.Header.size, after: header.chain, atOnce: FileSystemCalls.largestFileSize)
+        let records = try records(from: JournalHeader.size, after: header.chain, atOnce: FileSystemCalls.largestFileSize)
         guard let records else { throw .malformed(file: path.path, offset: 0, reason: "it does not start with the header of a journal") }
         return records
     }

@@ -2,23 +2,6 @@ import FoundationSubset
 
 /// The layout of a journal; the article Durability describes it byte by byte.
 enum JournalFormat {
-    enum Header {
-        static let size = 64
-        /// `plJRNL01`, in which the digits are the version.
-        static let magic: UInt64 = 0x3130_4c4e_524a_6c70
-        static let history = 8
-        static let seed = 16
-        /// The revision before the first record.
-        static let first = 24
-        /// The inode number of the journal itself: a copy has another one.
-        static let inode = 32
-        /// A hash of the folder and the name of the list: a second name of the same journal is a copy as well.
-        static let location = 40
-        /// The run of the system in which the journal was made: revisions that were given out before may have been lost since.
-        static let boot = 48
-        static let checksum = 56
-    }
-
     enum Record {
         static let length = 0
         static let kind = 4
@@ -26,16 +9,6 @@ enum JournalFormat {
         static let revision = 16
         static let bodyLength = 24
         static let body = 32
-    }
-
-    /// The flags of the record of a list.
-    enum ListFlag {
-        /// The list exists.
-        static let file: UInt32 = 1
-        static let xml: UInt32 = 2
-        static let gap: UInt32 = 4
-        static let placed: UInt32 = 8
-        static let json: UInt32 = 16
     }
 
     /// The number of zero bytes that are written after the records when a journal grows: a commit that only replaces zeros is durable
@@ -60,14 +33,7 @@ enum JournalFormat {
         return hash.value
     }
 
-    /// Whether a file is a journal of another version, which only a library that knows it may continue or remove.
-    static func isOtherVersion(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard bytes.count >= 8 else { return false }
-        let magic = bytes.loadUnaligned(as: UInt64.self)
-        return magic != Header.magic && withUnsafeBytes(of: magic) { $0.starts(with: "plJRNL".utf8) }
-    }
-
-    /// The hash of the folder and the name of a list; see ``Header/location``.
+    /// The hash of the folder and the name of a list; see ``JournalHeader/location``.
     static func location(of list: ResolvedPath, in folder: FileIdentity?) -> UInt64 {
         var hash = FoldedHash(seed: folder?.inode ?? 0)
         Array(list.name.utf8).withUnsafeBytes { hash.combine($0) }
@@ -83,11 +49,19 @@ enum JournalFormat {
 
 /// The header of a journal.
 struct JournalHeader: Sendable, Equatable {
+    static let size = 64
+    /// `plJRNL01`, in which the digits are the version.
+    static let magic: UInt64 = 0x3130_4c4e_524a_6c70
+
     let history: UInt64
     let seed: UInt64
+    /// The revision before the first record.
     let first: UInt64
+    /// The inode number of the journal itself: a copy has another one.
     let inode: UInt64
+    /// A hash of the folder and the name of the list: a second name of the same journal is a copy as well.
     let location: UInt64
+    /// The run of the system in which the journal was made: revisions that were given out before may have been lost since.
     let boot: UInt64
 
     /// The history as revisions name it.
@@ -114,38 +88,30 @@ struct JournalHeader: Sendable, Equatable {
     }
 
     var bytes: Data {
-        typealias Header = JournalFormat.Header
-        var data = Data(count: Header.size)
-        data.withUnsafeMutableBytes { bytes in
-            func put(_ word: UInt64, at offset: Int) { bytes.storeBytes(of: word, toByteOffset: offset, as: UInt64.self) }
-            put(Header.magic, at: 0)
-            put(history, at: Header.history)
-            put(seed, at: Header.seed)
-            put(first, at: Header.first)
-            put(inode, at: Header.inode)
-            put(location, at: Header.location)
-            put(boot, at: Header.boot)
-            put(chain, at: Header.checksum)
-        }
-        return data
+        [Self.magic, history, seed, first, inode, location, boot, chain].withUnsafeBytes { Data($0) }
     }
 }
 
 extension JournalHeader {
     /// - Returns: nil if the bytes are not those of a journal.
     init?(_ bytes: UnsafeRawBufferPointer) {
-        typealias Header = JournalFormat.Header
-        guard bytes.count >= Header.size else { return nil }
-        func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
-        guard word(0) == Header.magic else { return nil }
-        self.init(
-            history: word(Header.history), seed: word(Header.seed), first: word(Header.first), inode: word(Header.inode),
-            location: word(Header.location), boot: word(Header.boot))
-        guard word(Header.checksum) == chain else { return nil }
+        guard bytes.count >= Self.size else { return nil }
+        let words = (0..<8).map { bytes.loadUnaligned(fromByteOffset: 8 * $0, as: UInt64.self) }
+        self.init(history: words[1], seed: words[2], first: words[3], inode: words[4], location: words[5], boot: words[6])
+        guard words[0] == Self.magic, words[7] == chain else { return nil }
     }
 }
 
 extension UnsafeRawBufferPointer {
+    /// Whether they begin like a journal or an edit log of another version, which only a library that knows it may continue or remove.
+    ///
+    /// - Parameter magic: the first word of this version, whose last two bytes are the version.
+    func isOtherVersion(of magic: UInt64) -> Bool {
+        guard count >= 8 else { return false }
+        let difference = loadUnaligned(as: UInt64.self) ^ magic
+        return difference != 0 && difference << 16 == 0
+    }
+
     /// Whether all bytes are zero.
     var isZero: Bool {
         guard let first, let start = baseAddress else { return true }

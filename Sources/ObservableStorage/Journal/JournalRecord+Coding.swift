@@ -139,7 +139,11 @@ extension JournalCommit {
 }
 
 extension JournaledList {
-    private typealias Flag = JournalFormat.ListFlag
+    private static let hasFile: UInt32 = 1
+    private static let isXML: UInt32 = 2
+    private static let followsGap: UInt32 = 4
+    private static let isInPlace: UInt32 = 8
+    private static let isJSON: UInt32 = 16
     /// The size of what comes before the edits.
     fileprivate static let size = 4 * 8 + 4
 
@@ -149,8 +153,8 @@ extension JournaledList {
         log.put(identity?.modified ?? 0)
         log.put(checksum)
         let flags = [
-            (Flag.file, identity != nil), (Flag.xml, format == .xml), (Flag.json, format == .json), (Flag.gap, isGap),
-            (Flag.placed, isPlaced),
+            (Self.hasFile, identity != nil), (Self.isXML, format == .xml), (Self.isJSON, format == .json), (Self.followsGap, isGap),
+            (Self.isInPlace, isPlaced),
         ]
         log.put(flags.reduce(UInt32(0)) { $1.1 ? $0 | $1.0 : $0 })
     }
@@ -159,11 +163,11 @@ extension JournaledList {
         guard let inode = reader.number(UInt64.self), let size = reader.number(Int64.self), let modified = reader.number(Int64.self),
             let checksum = reader.number(UInt64.self), let flags = reader.number(UInt32.self), let overrides = reader.edits()
         else { return nil }
+        let file = FileIdentity(device: 0, inode: inode, size: size, modified: modified, changed: 0)
         self.init(
-            identity: flags & Flag.file != 0 ? Identity(inode: inode, size: size, modified: modified) : nil, checksum: checksum,
-            revision: revision, format: flags & Flag.json != 0 ? .json : flags & Flag.xml != 0 ? .xml : .binary, overrides: overrides,
-            isGap: flags & Flag.gap != 0,
-            isPlaced: flags & Flag.placed != 0)
+            identity: flags & Self.hasFile != 0 ? file : nil, checksum: checksum, revision: revision,
+            format: flags & Self.isJSON != 0 ? .json : flags & Self.isXML != 0 ? .xml : .binary, overrides: overrides,
+            isGap: flags & Self.followsGap != 0, isPlaced: flags & Self.isInPlace != 0)
     }
 }
 

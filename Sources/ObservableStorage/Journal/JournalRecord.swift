@@ -26,14 +26,8 @@ struct JournalCommit: Sendable, Equatable {
 
 /// A property list as a journal knows it: with everything up to a revision.
 struct JournaledList: Sendable, Equatable {
-    /// What distinguishes one file from another, apart from its content; nil if there is no file.
-    struct Identity: Sendable, Equatable {
-        let inode: UInt64
-        let size: Int64
-        let modified: Int64
-    }
-
-    var identity: Identity?
+    /// The recorded part of the identity of the file; nil if there is no file.
+    var identity: FileIdentity?
     /// The checksum of its bytes, by which it is recognized in a copy of the folder.
     var checksum: UInt64
     let revision: UInt64
@@ -51,15 +45,13 @@ struct JournaledList: Sendable, Equatable {
     }
 
     func isFile(_ found: FileIdentity?) -> Bool {
-        identity == found.map { Identity($0) }
+        identity == found?.recorded
     }
 }
 
-extension JournaledList.Identity {
-    init(_ file: FileIdentity) {
-        // Renaming changes the other times.
-        (inode, size, modified) = (file.inode, file.size, file.modified)
-    }
+extension FileIdentity {
+    /// The part that a journal records: renaming changes the other times.
+    var recorded: FileIdentity { FileIdentity(device: 0, inode: inode, size: size, modified: modified, changed: 0) }
 }
 
 extension JournalRecord {

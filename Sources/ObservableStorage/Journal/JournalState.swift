@@ -26,7 +26,7 @@ struct JournalState: Sendable {
     ///   - earlier: what was known of the journal that this one continues, or of another one.
     init(_ file: JournalFile, _ records: JournalRecords, after earlier: JournalState?) {
         self.file = file
-        (end, chain, revision) = (JournalFormat.Header.size, file.header.chain, file.header.first)
+        (end, chain, revision) = (JournalHeader.size, file.header.chain, file.header.first)
         // Only if this journal has every commit since then.
         if let earlier, file.header.continues(earlier.file.header), earlier.revision >= file.header.first {
             entries = earlier.entries

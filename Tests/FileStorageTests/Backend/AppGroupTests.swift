@@ -6,19 +6,20 @@ import Testing
 
 @Suite("App groups", .timeLimit(.minutes(10)))
 struct AppGroupTests {
-    private let group = AppGroup(identifier: "group.com.example.app")
+    private let group = "group.com.example.app"
 
     @Test("The file is in Application Support of the group's container")
     func file() throws {
         let container = URL(fileURLWithPath: "/container", isDirectory: true)
-        #expect(try group.file("settings", in: container).path == "/container/Library/Application Support/settings.plist")
+        let file = try SystemRules.ofProcess.file("settings", ofAppGroup: group, in: container)
+        #expect(file.path == "/container/Library/Application Support/settings.plist")
     }
 
     @Test("On tvOS the file is in Caches of the container, where it may be removed")
     func fileOfTV() throws {
         let rules = SystemRules(.tvOS, home: "/var/mobile/Containers/Data/Application/45C7", isSandboxed: true)
         let container = URL(fileURLWithPath: "/private/var/mobile/Containers/Shared/AppGroup/5E1B", isDirectory: true)
-        let file = try group.file("settings", in: container, rules: rules)
+        let file = try rules.file("settings", ofAppGroup: group, in: container)
         #expect(file.path == "/private/var/mobile/Containers/Shared/AppGroup/5E1B/Library/Caches/settings.plist")
         #expect(rules.mayPurge(file.path))
     }
@@ -26,7 +27,7 @@ struct AppGroupTests {
     @Test("A missing container is an error with the group and the entitlement as the remedy")
     func noContainer() {
         #expect {
-            try group.file("settings", in: nil)
+            try SystemRules.ofProcess.file("settings", ofAppGroup: group, in: nil)
         } throws: { error in
             "\(error)".contains("app group group.com.example.app") && "\(error)".contains("App Groups entitlement")
         }
@@ -41,6 +42,6 @@ struct AppGroupTests {
             ("/Users/me/Library/Containers/com.example.app/settings.plist", false),
         ])
     func paths(path: String, isShared: Bool) {
-        #expect(AppGroup.isContainerPath(path) == isShared)
+        #expect(SystemRules.isInAppGroup(path) == isShared)
     }
 }

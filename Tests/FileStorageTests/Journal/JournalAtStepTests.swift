@@ -176,7 +176,7 @@ struct JournalAtStepTests {
             }
             let header = mutated.withUnsafeBytes { JournalHeader($0) }
             guard let header else { continue }
-            let records = JournalRecords(Data(mutated.dropFirst(JournalFormat.Header.size)), from: 64, after: header.chain)
+            let records = JournalRecords(Data(mutated.dropFirst(JournalHeader.size)), from: 64, after: header.chain)
             var entries: [String: PropertyListValue] = ["a": 0]
             for case .commit(let commit) in records.records.map(\.record) {
                 for (key, edit) in commit.edits { entries[key] = edit.newValue }
