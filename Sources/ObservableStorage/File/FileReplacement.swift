@@ -25,7 +25,6 @@ final class FileReplacement {
     /// everything else.
     private var replaced: Int32?
     private var temporary: TemporaryFile?
-    private var writtenFile: WrittenFile?
     private var progress = Progress.prepared
     /// The current operation, for the error if it fails.
     private var step = ""
@@ -48,8 +47,8 @@ final class FileReplacement {
         self.calls = calls
     }
 
-    /// The identity of the new file before it was renamed.
-    var written: FileIdentity? { writtenFile?.identity }
+    /// The identity of the new file before it was renamed; nil after the end.
+    var written: FileIdentity? { temporary?.written }
 
     /// Whether the path has the new content, or may have it.
     var isInPlace: Bool { progress == .isInPlace || progress == .isUncertain }
@@ -70,7 +69,9 @@ final class FileReplacement {
             replaced = try openOld()
             let temporary = try TemporaryFile.make(beside: target, successorOf: old, calls: calls, step: &step)
             self.temporary = temporary
-            try fill(temporary, with: bytes)
+            try fill(temporary.descriptor, with: bytes)
+            step = "synchronizing the temporary file"
+            try self.temporary?.synchronize(calls)
         }
     }
 
@@ -87,16 +88,13 @@ final class FileReplacement {
         }
     }
 
-    private func fill(_ temporary: TemporaryFile, with bytes: Data) throws(SystemError) {
-        let descriptor = temporary.descriptor
+    private func fill(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
         step = "setting the owner and permissions of the temporary file"
         try calls.setAccess(of: descriptor, to: old?.permissions ?? 0o600, successorOf: old)
         step = "setting the data protection of the temporary file"
         try calls.setProtection(of: descriptor, successorOf: replaced, orTo: protection)
         step = "writing the temporary file"
         try calls.writeAll(bytes, to: descriptor)
-        step = "synchronizing the temporary file"
-        writtenFile = try WrittenFile(synchronizing: descriptor, random: temporary.random, calls: calls)
     }
 
     /// Waits until the new name is on the medium.
@@ -105,8 +103,7 @@ final class FileReplacement {
     func finish() throws(StorageError) -> (identity: FileIdentity, isUnmistakable: Bool) {
         defer { close() }
         return try reporting { () throws(SystemError) in
-            guard let writtenFile, let temporary, let folder else { throw SystemError(EBADF) }
-            let result = writtenFile.identityAfterRenaming(temporary.descriptor, calls: calls)
+            guard let folder, let result = temporary?.identityAfterRenaming(calls) else { throw SystemError(EBADF) }
             step = "synchronizing the folder \(target.folder)"
             try calls.synchronizeFolder(folder)
             return result
@@ -206,10 +203,11 @@ extension FileReplacement {
         return try reporting { () throws(SystemError) in
             step = "writing into the file; when it is opened next, its new content is restored from \(copy.path)"
             let descriptor = try calls.openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
+            var file = TemporaryFile(path: target, descriptor: descriptor, random: temporary.random)
             do throws(SystemError) {
                 progress = .isUncertain
                 try calls.overwrite(descriptor, with: bytes)
-                writtenFile = try WrittenFile(synchronizing: descriptor, random: temporary.random, calls: calls)
+                try file.synchronize(calls)
                 step = "removing the copy \(copy.path)"
                 try calls.removeDurably(copy)
             } catch {
@@ -219,7 +217,7 @@ extension FileReplacement {
             }
             calls.discard(temporary.descriptor)
             calls.discardFile(temporary.path)
-            self.temporary = TemporaryFile(path: target, descriptor: descriptor, random: temporary.random)
+            self.temporary = file
             progress = .isInPlace
             return true
         }

@@ -6,6 +6,10 @@ struct TemporaryFile {
     let descriptor: Int32
     /// The random part of the name.
     let random: UInt64
+    /// The identity after it was synchronized; nil before.
+    private(set) var written: FileIdentity?
+    /// The modification time that was set on the file; nil if that failed.
+    private(set) var stamp: Int64?
 
     // A name has 64 random bits, so that several consecutive collisions are not accidental.
     private static let maximumNames = 8
@@ -25,7 +29,7 @@ struct TemporaryFile {
             step = "making the temporary file \(path.path)"
             namesLeft -= 1
             do throws(SystemError) {
-                let descriptor = try calls.openFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions(old))
+                let descriptor = try calls.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions(old))
                 if try lock(descriptor, at: path, calls) { return TemporaryFile(path: path, descriptor: descriptor, random: random) }
                 calls.discard(descriptor)
                 if namesLeft == 0 { throw SystemError(EBUSY) }
@@ -55,24 +59,19 @@ struct TemporaryFile {
     }
 }
 
-/// The identity of a file that was written and synchronized.
-struct WrittenFile {
-    let identity: FileIdentity
-    /// The modification time that was set on the file; nil if that failed.
-    private let stamp: Int64?
-
-    /// Stamps an open file, and returns when it is on the medium.
-    init(synchronizing descriptor: Int32, random: UInt64, calls: FileSystemCalls) throws(SystemError) {
-        stamp = Self.stamp(descriptor, random, calls)
+extension TemporaryFile {
+    /// Stamps the file, which was written, and returns when it is on the medium.
+    mutating func synchronize(_ calls: FileSystemCalls) throws(SystemError) {
+        stamp = setStamp(calls)
         try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
-        identity = try calls.status(of: descriptor).identity
+        written = try calls.status(of: descriptor).identity
     }
 
     /// Sets a modification time between two ticks of the file system's clock, shortly before the current time, and returns it.
     ///
     /// Any later write changes it, even within the same tick: while it is unchanged, the file need not be read again. On a file system that
     /// stores times with a lower resolution, the time that is read later differs.
-    private static func stamp(_ descriptor: Int32, _ random: UInt64, _ calls: FileSystemCalls) -> Int64? {
+    private func setStamp(_ calls: FileSystemCalls) -> Int64? {
         do throws(SystemError) {
             let stamp = try calls.status(of: descriptor).identity.modified - 1 - Int64(random % 99_991)
             try calls.setModificationTime(descriptor, stamp)
@@ -82,14 +81,14 @@ struct WrittenFile {
         }
     }
 
-    /// The identity after renaming, which has changed the inode's status change time.
+    /// The identity after renaming, which has changed the inode's status change time; nil before the file was synchronized.
     ///
     /// If another process has already changed the file, or its status is unavailable, it is the identity before renaming, which no file has
     /// any longer, so that the next comparison finds a difference.
     ///
     /// - Returns: the identity, and whether any later write in place changes it.
-    func identityAfterRenaming(_ descriptor: Int32, calls: FileSystemCalls) -> (identity: FileIdentity, isUnmistakable: Bool) {
-        var identity = identity
+    func identityAfterRenaming(_ calls: FileSystemCalls) -> (identity: FileIdentity, isUnmistakable: Bool)? {
+        guard var identity = written else { return nil }
         do throws(SystemError) {
             let current = try calls.status(of: descriptor).identity
             if current.hasSameContent(as: identity) { identity = current }

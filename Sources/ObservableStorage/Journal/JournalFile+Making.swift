@@ -12,14 +12,13 @@ extension JournalFile {
         protection: FileProtection?, calls: FileSystemCalls
     ) throws(StorageError) -> (file: JournalFile, records: JournalRecords) {
         let path = list.journal
-        let temporary = list.temporaryFile(process: getpid(), random: calls.random())
         return try calls.writing(list.path, "making its journal \(path.path)") { () throws(SystemError) in
             let folder = try calls.openFolder(of: list)
             defer { calls.discard(folder) }
-            let descriptor = try calls.openFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+            var step = ""
+            let temporary = try TemporaryFile.make(beside: list, successorOf: status, calls: calls, step: &step)
+            let descriptor = temporary.descriptor
             do throws(SystemError) {
-                // Other writers remove a temporary file that they can lock.
-                _ = calls.tryLock(descriptor, otherwise: true)
                 try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
                 try calls.setProtection(of: descriptor, besides: list, orTo: protection)
                 calls.excludeFromBackups(descriptor)
@@ -38,7 +37,7 @@ extension JournalFile {
                 }
                 try calls.writeAll(bytes + Data(count: JournalFormat.room), to: descriptor, at: 0)
                 try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
-                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary, path) }
+                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, path) }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
                 let file = JournalFile(
@@ -46,7 +45,7 @@ extension JournalFile {
                     calls: calls)
                 return (file, written)
             } catch {
-                calls.discardFile(temporary)
+                calls.discardFile(temporary.path)
                 calls.discard(descriptor)
                 throw error
             }
