@@ -35,7 +35,8 @@ extension FileLock {
     ///
     /// The old one is not changed: a user who may rename files in the folder may have put any file there.
     func renewed(_ descriptor: Int32) -> Int32? {
-        do throws(SystemError) {
+        // If that fails, this user can use the old one as well.
+        let renewed = calls.ifPossible { () throws(SystemError) -> Int32? in
             guard let list = try calls.status(at: target), list.kind == .file else { return nil }
             let own = try calls.status(of: descriptor)
             guard own.owner == geteuid() || geteuid() == 0, !fits(own, list) else { return nil }
@@ -54,10 +55,8 @@ extension FileLock {
             // Processes that wait for it detect that it is no longer the one at its path.
             Self.release(descriptor, calls: calls)
             return new
-        } catch {
-            // This user can use the old one as well.
-            return nil
         }
+        return renewed ?? nil
     }
 
     /// Whether a lock file has the access permissions of a new one created by this user.
@@ -90,21 +89,16 @@ extension FileLock {
         }
     }
 
-    /// Removes the data protection of a lock file, which has no content, and must be usable whenever the property list is.
-    private func allowAlways(_ descriptor: Int32) {
-        do throws(SystemError) {
-            try calls.setProtection(of: descriptor, successorOf: nil, orTo: FileProtection.none)
-        } catch {
-            // With protection it cannot be opened while the device is locked, which writing then reports.
-        }
-    }
-
     /// Creates a lock file that may be locked by all users who may write the property list.
     private func create(_ path: ResolvedPath, for list: FileStatus?) throws(SystemError) -> Int32 {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
             try calls.setAccess(of: descriptor, to: permissions(besides: list), successorOf: list)
-            allowAlways(descriptor)
+            // It has no content, and must be usable whenever the property list is. With protection it cannot be opened while the device is
+            // locked, which writing then reports.
+            calls.ifPossible { () throws(SystemError) in
+                try calls.setProtection(of: descriptor, successorOf: nil, orTo: FileProtection.none)
+            }
             return descriptor
         } catch {
             discard(descriptor)
@@ -146,11 +140,8 @@ extension FileLock {
 
     /// The objection to the lock file, which is more specific than the system's error; nil if there is none.
     private var objection: String? {
-        do throws(SystemError) {
-            return try calls.status(at: lockFile).flatMap { status throws(SystemError) in try objection(to: status) }
-        } catch {
-            // The first error is the one to report.
-            return nil
+        calls.statusOrNil(at: lockFile).flatMap { lock in
+            calls.ifPossible { () throws(SystemError) in try objection(to: lock) } ?? nil
         }
     }
 }

@@ -164,7 +164,7 @@ extension FileReplacement {
                 throw error
             } catch {
                 // A file server may rename the file although its response is lost.
-                if isAtTarget(written) { progress = .isUncertain }
+                if mayBeInPlace { progress = .isUncertain }
                 calls.discardFile(temporary.path)
                 throw error
             }
@@ -175,13 +175,11 @@ extension FileReplacement {
         }
     }
 
-    private func isAtTarget(_ file: FileIdentity?) -> Bool {
-        do throws(SystemError) {
-            guard let file, let there = try calls.status(at: target) else { return false }
-            return there.identity.isSameFile(as: file)
-        } catch {
-            return true
-        }
+    private var mayBeInPlace: Bool {
+        calls.ifPossible { () throws(SystemError) in
+            guard let written, let found = try calls.status(at: target) else { return false }
+            return found.identity.isSameFile(as: written)
+        } ?? true
     }
 
     /// Writes the new content into a file that cannot be replaced, and before that into a copy, from which

@@ -177,15 +177,12 @@ extension FileSystemCalls {
     ///   forked and holds the descriptors of its parent.
     @discardableResult
     func removeLeftovers(of target: ResolvedPath) -> Bool {
+        // A failure is no reason for a write to fail; the next process tries again.
+        guard let folder = target.openFolder, let names = ifPossible({ () throws(SystemError) in try list(folder) }) else { return true }
         var isComplete = true
-        do {
-            guard let folder = target.openFolder else { return true }
-            for name in try list(folder) {
-                guard let process = target.process(ofTemporary: name), process == getpid() || !isRunning(process) else { continue }
-                if !removeLeftover(target.sibling(name)), process == getpid() { isComplete = false }
-            }
-        } catch {
-            // Not a reason for a write to fail; the next process tries again.
+        for name in names {
+            guard let process = target.process(ofTemporary: name), process == getpid() || !isRunning(process) else { continue }
+            if !removeLeftover(target.sibling(name)), process == getpid() { isComplete = false }
         }
         return isComplete
     }
@@ -194,7 +191,7 @@ extension FileSystemCalls {
     ///
     /// The process number in its name does not suffice: in another container, it may be that of a running process.
     private func removeLeftover(_ path: ResolvedPath) -> Bool {
-        do throws(SystemError) {
+        let isDone = ifPossible { () throws(SystemError) in
             guard try status(at: path)?.kind == .file else {
                 discardFile(path)
                 return true
@@ -202,13 +199,11 @@ extension FileSystemCalls {
             let descriptor = try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
             // Locked until it has no name any more: a writer that has just created it cannot lock it before, and then notices.
             defer { discard(descriptor) }
-            guard tryLock(descriptor, otherwise: true) else { return false }
             // Another user may have put another file in its place.
-            guard try isFile(descriptor, at: path) else { return false }
+            guard tryLock(descriptor, otherwise: true), try isFile(descriptor, at: path) else { return false }
             discardFile(path)
             return true
-        } catch {
-            return false
         }
+        return isDone ?? false
     }
 }

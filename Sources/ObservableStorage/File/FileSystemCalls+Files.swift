@@ -19,11 +19,7 @@ extension FileSystemCalls {
 
     /// The status of the file at a path; nil if there is none, or it is unavailable.
     func statusOrNil(at path: ResolvedPath, followsLinks: Bool = false) -> FileStatus? {
-        do throws(SystemError) {
-            return try status(at: path, followsLinks: followsLinks)
-        } catch {
-            return nil
-        }
+        ifPossible { () throws(SystemError) in try statusOfPath(path, followsLinks) }
     }
 
     /// The status of an open file.
@@ -87,12 +83,7 @@ extension FileSystemCalls {
     /// Removes a file whose removal may fail, because another error is reported or the file does no harm; returns false if it fails.
     @discardableResult
     func discardFile(_ path: ResolvedPath) -> Bool {
-        do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try removeFile(path) }
-            return true
-        } catch {
-            return false
-        }
+        ifPossible { () throws(SystemError) in try removeFile(path) } != nil
     }
 
     /// Takes the exclusive lock of an open file, or a shared one; returns false if another one excludes it.
@@ -107,11 +98,7 @@ extension FileSystemCalls {
 
     /// Takes the exclusive lock of an open file; returns false if it is held, and `otherwise` if locks are not supported.
     func tryLock(_ descriptor: Int32, otherwise: Bool) -> Bool {
-        do throws(SystemError) {
-            return try tryLock(descriptor)
-        } catch {
-            return otherwise
-        }
+        ifPossible { () throws(SystemError) in try tryLock(descriptor) } ?? otherwise
     }
 
     /// Takes the exclusive lock of an open file, and waits a millisecond between attempts; returns true also if locks are not supported.
@@ -123,13 +110,9 @@ extension FileSystemCalls {
         return false
     }
 
-    /// Releases the lock of an open file.
+    /// Releases the lock of an open file; closing the file releases it as well.
     func releaseLock(_ descriptor: Int32) {
-        do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try unlock(descriptor) }
-        } catch {
-            // Closing the file releases it as well.
-        }
+        ifPossible { () throws(SystemError) in try unlock(descriptor) }
     }
 
     /// Writes all bytes to an open file, from an offset on, or after what was written before.

@@ -141,6 +141,16 @@ extension FileSystemCalls {
             return false
         }
     }
+
+    /// Makes a call that may fail without harm; returns nil if it does.
+    @discardableResult
+    func ifPossible<Result>(_ call: () throws(SystemError) -> Result) -> Result? {
+        do throws(SystemError) {
+            return try uninterrupted(call)
+        } catch {
+            return nil
+        }
+    }
 }
 
 // MARK: - Errors of files

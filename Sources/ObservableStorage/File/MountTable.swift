@@ -154,21 +154,14 @@
 
         /// Opens the file; returns nil if that fails.
         fileprivate static func open(_ calls: FileSystemCalls) -> Int32? {
-            do throws(SystemError) {
-                return try calls.openFile(ResolvedPath("mountinfo", in: "/proc/self"), O_RDONLY)
-            } catch {
-                return nil
-            }
+            calls.ifPossible { () throws(SystemError) in try calls.openFile(ResolvedPath("mountinfo", in: "/proc/self"), O_RDONLY) }
         }
 
         /// The current mounts, as an open file lists them.
         fileprivate static func all(from descriptor: Int32, _ calls: FileSystemCalls) -> [MountInfo] {
-            do throws(SystemError) {
-                return parse(String(decoding: try calls.bytes(of: descriptor, at: 0, count: maximumSize), as: UTF8.self))
-            } catch {
-                // The next change causes another read.
-                return []
-            }
+            // If that fails, the next change causes another read.
+            let bytes = calls.ifPossible { () throws(SystemError) in try calls.bytes(of: descriptor, at: 0, count: maximumSize) }
+            return parse(String(decoding: bytes ?? Data(), as: UTF8.self))
         }
 
         /// A device number as `stat` returns it, from its two parts.

@@ -106,12 +106,10 @@ extension FileSystemCalls {
     private func isDirect(_ path: AbsolutePath, to target: ResolvedPath, in folder: OpenFolder) -> Bool {
         let given = ResolvedPath(splitting: path.text)
         guard given.name.hasSameBytes(as: target.name) else { return false }
-        do throws(SystemError) {
+        return ifPossible { () throws(SystemError) in
             guard try status(at: target)?.kind != .link else { return false }
             return try isFile(folder.descriptor, at: ResolvedPath(splitting: given.folder), followsLinks: true)
-        } catch {
-            return false
-        }
+        } ?? false
     }
 
     private func enterIfUnchanged(_ folder: ResolvedPath) throws(SystemError) -> OpenFolder? {
@@ -213,11 +211,8 @@ extension FileSystemCalls {
         }
     }
 
+    /// Removes a folder, unless another process uses it already.
     func removeIfEmpty(_ folder: ResolvedPath) {
-        do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try removeEmptyFolder(folder) }
-        } catch {
-            // Another process uses it already, or another error is reported.
-        }
+        ifPossible { () throws(SystemError) in try removeEmptyFolder(folder) }
     }
 }

@@ -72,12 +72,10 @@ extension TemporaryFile {
     /// Any later write changes it, even within the same tick: while it is unchanged, the file need not be read again. On a file system that
     /// stores times with a lower resolution, the time that is read later differs.
     private func setStamp(_ calls: FileSystemCalls) -> Int64? {
-        do throws(SystemError) {
+        calls.ifPossible { () throws(SystemError) in
             let stamp = try calls.status(of: descriptor).identity.modified - 1 - Int64(random % 99_991)
-            try calls.setModificationTime(descriptor, stamp)
+            try calls.uninterrupted { () throws(SystemError) in try calls.setModificationTime(descriptor, stamp) }
             return stamp
-        } catch {
-            return nil
         }
     }
 
@@ -88,13 +86,10 @@ extension TemporaryFile {
     ///
     /// - Returns: the identity, and whether any later write in place changes it.
     func identityAfterRenaming(_ calls: FileSystemCalls) -> (identity: FileIdentity, isUnmistakable: Bool)? {
-        guard var identity = written else { return nil }
-        do throws(SystemError) {
-            let current = try calls.status(of: descriptor).identity
-            if current.hasSameContent(as: identity) { identity = current }
-        } catch {
-            // The content is on the medium, so writing has not failed.
-        }
+        guard let written else { return nil }
+        // The content is on the medium, so writing has not failed if that does.
+        let current = calls.ifPossible { () throws(SystemError) in try calls.status(of: descriptor).identity }
+        let identity = current.flatMap { $0.hasSameContent(as: written) ? $0 : nil } ?? written
         return (identity, identity.modified == stamp)
     }
 }

@@ -53,24 +53,14 @@ final class ListFile: Sendable {
         configuration.format ?? (name.lowercased().hasSuffix(".json") ? .json : .binary)
     }
 
+    private static let formats: [PropertyListFormat] = [.binary, .xml, .json]
+
     /// The format of the file when it was last read or written.
-    var format: PropertyListFormat {
-        switch formatIndex.load(ordering: .relaxed) {
-        case 1: .xml
-        case 2: .json
-        default: .binary
-        }
-    }
+    var format: PropertyListFormat { Self.formats[formatIndex.load(ordering: .relaxed)] }
 
     /// Records the format of the file, as it was read or written.
     func record(_ format: PropertyListFormat) {
-        let index =
-            switch format {
-            case .binary: 0
-            case .xml: 1
-            case .json: 2
-            }
-        formatIndex.store(index, ordering: .relaxed)
+        formatIndex.store(Self.formats.firstIndex(of: format) ?? 0, ordering: .relaxed)
     }
 
     // MARK: Path and lock

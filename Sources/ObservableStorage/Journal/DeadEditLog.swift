@@ -108,19 +108,12 @@ extension EditLogFolder {
     /// Removes logs whose edits were stored, and the folder if it is then empty.
     func remove(_ logs: [DeadEditLog]) {
         for log in logs {
-            if isInPlace(log) { calls.discardFile(log.file) }
+            // Another user may have replaced it.
+            let isInPlace = calls.ifPossible { () throws(SystemError) in try calls.isFile(log.descriptor, at: log.file) }
+            if isInPlace == true { calls.discardFile(log.file) }
             calls.discard(log.descriptor)
         }
         if !logs.isEmpty { calls.removeIfEmpty(list.editLogs) }
-    }
-
-    /// Whether the file with a log's name is the log: another user may have replaced it.
-    private func isInPlace(_ log: DeadEditLog) -> Bool {
-        do throws(SystemError) {
-            return try calls.isFile(log.descriptor, at: log.file)
-        } catch {
-            return false
-        }
     }
 
     /// Unlocks logs whose edits were not stored.

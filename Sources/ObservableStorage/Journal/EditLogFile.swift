@@ -29,7 +29,7 @@ final class EditLogFile: @unchecked Sendable {
     private var committed: UInt64 = 0
     private var isClosed = false
 
-    /// Prepares a file that was just reserved, locked and mapped; it is replayed only after ``publish()``.
+    /// Prepares a file that was just reserved, locked and mapped; it is replayed only after ``publish(insteadOf:)``.
     init(
         of list: ResolvedPath, in file: LockedFile, start: UnsafeMutableRawPointer, halfSize: Int, store: UInt64,
         over identity: FileIdentity?
@@ -51,28 +51,18 @@ final class EditLogFile: @unchecked Sendable {
         close()
     }
 
-    /// Makes the file valid as an edit log, with everything that was added before.
-    func publish() {
+    /// Makes the file valid as an edit log, with everything that was added before, in place of another one, whose edits it contains.
+    func publish(insteadOf old: EditLogFile? = nil) {
+        markReplacing(old)
         atomicMemoryFence(ordering: .releasing)
         put(Header.magic, at: Header.magicOffset)
-    }
-
-    /// Publishes the file in place of another one, whose edits it contains.
-    func publish(insteadOf old: EditLogFile?) {
-        markReplacing(old)
-        publish()
         // If the process is killed before this, both files remain, and this one says that it replaces the other one.
-        old?.void()
+        if let old, old.isUsable { old.put(.max, at: Header.committed) }
     }
 
     /// Records that the file replaces another one, whose edits it contains.
     func markReplacing(_ old: EditLogFile?) {
         if let old { put(old.store, at: Header.replaced) }
-    }
-
-    private func void() {
-        guard isUsable else { return }
-        put(.max, at: Header.committed)
     }
 
     /// Adds an edit of a whole entry; returns false if the current half has no room, or the value is nested too deep.
@@ -143,13 +133,8 @@ final class EditLogFile: @unchecked Sendable {
     ///
     /// - Parameter own: the number of its own class.
     func protectionObjection(_ own: Int32, with list: ResolvedPath) -> StorageError? {
-        let other: Int32?
-        do throws(SystemError) {
-            other = try file.calls.protectionClass(at: list)
-        } catch {
-            // It is checked again after the next commit.
-            other = nil
-        }
+        // If that fails, it is checked again after the next commit.
+        let other = file.calls.ifPossible { () throws(SystemError) in try file.calls.protectionClass(at: list) } ?? nil
         let objection = FileProtection.mappingObjection(toClass: own) ?? FileProtection.mappingObjection(toClass: other)
         return objection.map { .unwritable(file: list.path, reason: $0) }
     }

@@ -183,17 +183,9 @@ final class JournalFile: Sendable {
         do throws(SystemError) {
             try calls.writeAll(bytes, to: descriptor, at: end)
         } catch {
-            cut(at: end)
+            // What remains is not a valid record, and the next one overwrites it.
+            calls.ifPossible { () throws(SystemError) in try calls.truncate(descriptor, end) }
             throw error
-        }
-    }
-
-    /// Removes everything after the last record.
-    private func cut(at end: Int) {
-        do throws(SystemError) {
-            try calls.uninterrupted { () throws(SystemError) in try calls.truncate(descriptor, end) }
-        } catch {
-            // It is not a valid record, and the next one overwrites it.
         }
     }
 

@@ -22,7 +22,7 @@
                 guard let names = state.table.names(besides: key, of: subscriber), names.count <= Self.maximumNames else {
                     return (nil, [])
                 }
-                let others = names.map { ($0.name, $0.subscribers, file(at: ResolvedPath($0.name, in: path))) }
+                let others = names.map { ($0.name, $0.subscribers, files.statusOrNil(at: ResolvedPath($0.name, in: path))?.identity) }
                 let disturbed = set(state.table.mask(of: key.watch) & ~events, of: key.watch, at: path, &state)
                 return (disturbed.isEmpty ? others : nil, disturbed)
             }
@@ -34,21 +34,11 @@
         private func resume(_ key: WatchKey, at path: String, _ others: OtherNames) {
             reportLoss(of: state.withLock { state in set(state.table.mask(of: key.watch), of: key.watch, at: path, &state) })
             for (name, subscribers, before) in others {
-                let now = file(at: ResolvedPath(name, in: path))
+                let now = files.statusOrNil(at: ResolvedPath(name, in: path))?.identity
                 if now.map({ before?.isSameFile(as: $0) ?? false }) ?? (before == nil) { continue }
                 for subscriber in subscribers {
                     subscriber.receive(InotifyEvent(watch: key.watch, mask: UInt32(IN_MOVED_TO), name: name))
                 }
-            }
-        }
-
-        /// The file at a path; nil also if it cannot be looked up.
-        func file(at path: ResolvedPath) -> FileIdentity? {
-            do throws(WatchError) {
-                return try files.watchedEntry(at: path.path)?.status.identity
-            } catch {
-                // Whoever watches it has the same error when looking.
-                return nil
             }
         }
     }

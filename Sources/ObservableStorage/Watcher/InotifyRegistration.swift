@@ -55,7 +55,7 @@
                 throw error
             }
             // Another program may have replaced it before events were reported again.
-            if let file, hub.file(at: last)?.hasSameContent(as: file) == true { return true }
+            if let file, hub.files.statusOrNil(at: last)?.identity.hasSameContent(as: file) == true { return true }
             handler(.replaced)
             return false
         }
