@@ -7,12 +7,11 @@ extension Journal {
     func prepare(at target: ResolvedPath) throws -> JournalState? {
         switch try view(at: target) {
         case .current(let state):
-            if state.hasRemainder { return try replaceDamaged(state, over: try list.content(of: target), at: target) }
+            if state.hasRemainder { return try list.content(of: target).map { try replaceDamaged(state, over: $0, at: target) } }
             return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
                 || state.file.hasWrongAccess(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
         case .none:
-            let content = try list.content(of: target)
-            return try make(over: content, content.entries, at: target)
+            return try list.content(of: target).map { try make(over: $0, $0.entries, at: target) }
         case .foreign(let state, let content):
             if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
             return try adopt(content, in: state.file.header.boot == list.calls.boot ? state : renew(state, of: target), at: target)

@@ -20,8 +20,7 @@ extension Journal {
                     waited += ListFile.pause
                     continue
                 }
-                let content = try list.content(of: target)
-                guard content.identity == identity else { continue }
+                guard let content = try list.content(of: target), content.identity == identity else { continue }
                 step = findings.next(content)
             }
             guard case .found(let view) = step else { continue }

@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationSubset
+import Synchronization
 
 /// A storage with files of its own for edits that it does not contain yet: a log of edits that are not committed, and a journal of commits
 /// that a checkpoint writes into the storage later.
@@ -71,8 +72,16 @@ extension StorageBackend {
 extension PropertyListFile: JournalingBackend {
     var isPurgeable: Bool { calls.rules.mayPurge(name) }
     var hasLog: Bool { configuration.journal.hasLog }
+    var needsReplay: Bool { isReplayDue.load(ordering: .relaxed) }
+
+    var needsCheckpoint: Bool { journal.needsCheckpoint }
     var checkpointDelays: JournalOptions { journal.options ?? JournalOptions() }
     func checkpoint() throws { try checkpoint(as: nil) }
+    var needsSynchronization: Bool { journal.needsSynchronization }
+
+    func synchronizeJournal() throws {
+        if try !journal.synchronize() { _ = try edit { _ in } }
+    }
 
     // Writing a list of that size takes little longer than synchronizing it.
     private static let smallSize = 256 << 10

@@ -13,17 +13,14 @@ extension ListFile {
     func load() throws -> StorageEntries {
         if let content = try contentUnlessCorrupt(at: ResolvedPath(splitting: path.get().text)) { return content.entries }
         while true {
-            let target = try target()
-            if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content.entries }
+            if let content = try content(of: target()) { return content.entries }
         }
     }
 
-    /// The content of the file at a resolved path, after it was renamed if it is malformed and that is allowed.
-    func content(of target: ResolvedPath) throws -> FileContent {
-        while true {
-            if let content = try contentUnlessCorrupt(at: target) { return content }
-            if let content = try withFileLock(of: target, { _ in try contentOrQuarantine(at: target) }) { return content }
-        }
+    /// The content of the file at a resolved path, after it was renamed if it is malformed and that is allowed; nil if that failed because
+    /// the path leads elsewhere now.
+    func content(of target: ResolvedPath) throws -> FileContent? {
+        try contentUnlessCorrupt(at: target) ?? withFileLock(of: target) { _ in try contentOrQuarantine(at: target) }
     }
 
     /// The content of the file: the cached one if the file is unchanged since it was last read or written, and otherwise read again.

@@ -43,7 +43,6 @@ extension PropertyListFile {
         return FileProtection.mappingObjection(toClass: own ?? list.configuration.protection?.number ?? usual)
     }
 
-    /// Makes a log for a store of this file.
     func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
         var target: ResolvedPath
         do throws(StorageError) {
@@ -69,9 +68,6 @@ extension PropertyListFile {
 // MARK: - Replaying the logs of dead stores
 
 extension PropertyListFile {
-    /// Whether the edits of dead stores still have to be replayed.
-    var needsReplay: Bool { isReplayDue.load(ordering: .relaxed) }
-
     /// Replays the edits of dead stores when the file is read for the first time. If that fails, the next edit tries again.
     ///
     /// It does not wait for the lock, whose holder may be stopped: if it is held, the next reading tries again.

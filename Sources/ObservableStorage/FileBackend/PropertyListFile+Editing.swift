@@ -55,9 +55,6 @@ extension PropertyListFile {
 
     // MARK: Checkpoints
 
-    /// Whether the property list lacks edits that are in its journal, as far as this backend has read it.
-    var needsCheckpoint: Bool { journal.needsCheckpoint }
-
     /// Writes a property list with everything that is in the journal, unless another process has done so; returns when it is durable.
     ///
     /// - Parameter newFormat: the format to write; nil for that of the list.
@@ -74,13 +71,5 @@ extension PropertyListFile {
             // The edit is durable.
             list.reports.report([.writing(name, error)])
         }
-    }
-
-    /// Whether the journal has commits that are not known to be durable.
-    var needsSynchronization: Bool { journal.needsSynchronization }
-
-    /// Waits until the commits that are known are durable.
-    func synchronizeJournal() throws {
-        if try !journal.synchronize() { _ = try edit { _ in } }
     }
 }
