@@ -13,11 +13,6 @@ public enum InPlaceWriting: Sendable, Hashable {
     /// It is written in place, with a copy in a folder, which the first write creates; beside it if that is nil.
     case whenNecessary(copyIn: URL? = nil)
 
-    /// Whether copies are in a given folder.
-    var hasFolder: Bool {
-        if case .whenNecessary(_?) = self { true } else { false }
-    }
-
     /// The path of the copy of a file; nil if it is never written in place.
     func copy(of target: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> ResolvedPath? {
         guard case .whenNecessary(let folder) = self else { return nil }

@@ -10,7 +10,7 @@ extension PropertyListFile {
         let reason: String? =
             if isOutsideContainer {
                 Self.lockObjection
-            } else if list.configuration.inPlaceWriting.hasFolder {
+            } else if case .whenNecessary(_?) = list.configuration.inPlaceWriting {
                 "its copies are in another folder"
             } else {
                 nil

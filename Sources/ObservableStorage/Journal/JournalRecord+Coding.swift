@@ -7,33 +7,28 @@ extension JournalRecord {
     /// - Parameter chain: the checksum of the record before; afterwards that of this one.
     func encoded(after chain: inout UInt64) throws(PropertyListError) -> Data {
         typealias Record = JournalFormat.Record
-        let (kind, revision, body): (JournalFormat.Kind, UInt64, JournalBody?) =
-            switch self {
-            case .commit(let commit): (.commit, commit.revision, try JournalBody(commit.edits, besides: commit.size))
-            case .list(let list): (.list, list.revision, try JournalBody(list.overrides, besides: JournaledList.size))
-            case .placed: (.placed, 0, nil)
-            }
-        let bodySize = body?.size ?? 0
-        let length = (Record.body + bodySize + 7) & ~7
-        guard let size = UInt32(exactly: length) else {
-            throw PropertyListError(offset: nil, reason: "a journal cannot store \(length) bytes at once")
+        var data = Data(count: Record.body)
+        let (kind, revision): (JournalFormat.Kind, UInt64)
+        switch self {
+        case .commit(let commit):
+            (kind, revision) = (.commit, commit.revision)
+            try commit.write(to: &data)
+        case .list(let list):
+            (kind, revision) = (.list, list.revision)
+            try list.write(to: &data)
+        case .placed: (kind, revision) = (.placed, 0)
         }
-        var data = Data(count: length)
+        let bodySize = data.count - Record.body
+        data += Data(count: -bodySize & 7)
+        guard let size = UInt32(exactly: data.count) else {
+            throw PropertyListError(offset: nil, reason: "a journal cannot store \(data.count) bytes at once")
+        }
         let previous = chain
         chain = data.withUnsafeMutableBytes { bytes in
             bytes.storeBytes(of: size, toByteOffset: Record.length, as: UInt32.self)
             bytes.storeBytes(of: kind.rawValue, toByteOffset: Record.kind, as: UInt32.self)
             bytes.storeBytes(of: revision, toByteOffset: Record.revision, as: UInt64.self)
             bytes.storeBytes(of: UInt64(bodySize), toByteOffset: Record.bodyLength, as: UInt64.self)
-            if let body, let start = bytes.baseAddress {
-                var writer = LogWriter(at: start + Record.body)
-                switch self {
-                case .commit(let commit): commit.write(to: &writer)
-                case .list(let list): list.write(to: &writer)
-                case .placed: break
-                }
-                body.write(to: &writer)
-            }
             let checksum = JournalFormat.checksum(UnsafeRawBufferPointer(bytes), after: previous)
             bytes.storeBytes(of: checksum, toByteOffset: Record.checksum, as: UInt64.self)
             return checksum
@@ -58,75 +53,59 @@ extension JournalRecord {
     }
 }
 
-/// The edits at the end of a record's body.
-private struct JournalBody {
-    private enum Value {
-        case plain(PropertyListValue?)
-        /// The bytes of a binary property list, for a value that is nested too deep to be read otherwise.
-        case propertyList(Data)
+extension Data {
+    /// Adds what a closure writes.
+    ///
+    /// - Parameter size: the number of bytes, exactly.
+    fileprivate mutating func append(_ size: Int, _ write: (inout LogWriter) -> Void) {
+        withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in
+            guard let start = buffer.baseAddress else { return }
+            var writer = LogWriter(at: start)
+            write(&writer)
+            append(contentsOf: buffer)
+        }
     }
 
-    private var edits: [(key: String, old: Value, new: Value)] = []
-    // The paths of the edited values, for entries that are edited in part.
-    private let paths: [(key: String, paths: Set<[String]>)]
-    /// The size of the body, with what comes before the edits.
-    private(set) var size: Int
-
-    init(_ edits: [String: StorageCommit.Edit], besides others: Int) throws(PropertyListError) {
-        size = others + 4
-        paths = edits.compactMap { key, edit in
-            edit.paths.isEmpty || edit.paths.contains { $0.count > LogWriter.depth } ? nil : (key, edit.paths)
-        }
-        if !paths.isEmpty { size += 4 }
-        for (key, paths) in paths { size += key.loggedSize + 4 + paths.reduce(0) { $0 + 4 + $1.reduce(0) { $0 + $1.loggedSize } } }
+    /// Adds the edits at the end of a record's body.
+    fileprivate mutating func append(_ edits: [String: StorageCommit.Edit]) throws(PropertyListError) {
+        append(4) { $0.put(UInt32(truncatingIfNeeded: edits.count)) }
         for (key, edit) in edits {
-            size += key.loggedSize
-            self.edits.append((key, try value(edit.oldValue), try value(edit.newValue)))
+            append(key.loggedSize) { $0.put(key) }
+            try append(edit.oldValue)
+            try append(edit.newValue)
         }
-    }
-
-    private mutating func value(_ value: PropertyListValue?) throws(PropertyListError) -> Value {
-        size += 1
-        guard let value else { return .plain(nil) }
-        if let count = value.loggedSize() {
-            size += count
-            return .plain(value)
-        }
-        let bytes = try PropertyListValue.array([value]).encoded(as: .binary)
-        size += 4 + bytes.count
-        return .propertyList(bytes)
-    }
-
-    func write(to writer: inout LogWriter) {
-        writer.put(UInt32(truncatingIfNeeded: edits.count))
-        for (key, old, new) in edits {
-            writer.put(key)
-            for value in [old, new] {
-                switch value {
-                case .plain(let value): writer.put(value)
-                case .propertyList(let bytes):
-                    writer.put(LogTag.propertyList)
-                    bytes.withUnsafeBytes { writer.put($0) }
-                }
+        let paths = edits.mapValues(\.paths).filter { $0.value.allSatisfy { $0.count <= LogWriter.depth } && !$0.value.isEmpty }
+        if paths.isEmpty { return }
+        append(4) { $0.put(UInt32(truncatingIfNeeded: paths.count)) }
+        for (key, paths) in paths {
+            append(key.loggedSize + 4 + paths.reduce(0) { $0 + 4 + $1.reduce(0) { $0 + $1.loggedSize } }) { writer in
+                writer.put(key)
+                writer.put(UInt32(truncatingIfNeeded: paths.count))
+                for path in paths { writer.put(path) }
             }
         }
-        if paths.isEmpty { return }
-        writer.put(UInt32(truncatingIfNeeded: paths.count))
-        for (key, paths) in paths {
-            writer.put(key)
-            writer.put(UInt32(truncatingIfNeeded: paths.count))
-            for path in paths { writer.put(path) }
+    }
+
+    private mutating func append(_ value: PropertyListValue?) throws(PropertyListError) {
+        guard let value else { return append(1) { $0.put(LogTag.none) } }
+        if let size = value.loggedSize() { return append(1 + size) { $0.put(value) } }
+        // It is nested too deep to be read otherwise.
+        let bytes = try PropertyListValue.array([value]).encoded(as: .binary)
+        append(1 + 4 + bytes.count) { writer in
+            writer.put(LogTag.propertyList)
+            bytes.withUnsafeBytes { writer.put($0) }
         }
     }
 }
 
 extension JournalCommit {
-    /// The size of what comes before the edits.
-    fileprivate var size: Int { 8 + (writer ?? "").loggedSize }
-
-    fileprivate func write(to log: inout LogWriter) {
-        log.put((time?.timeIntervalSinceReferenceDate ?? .nan).bitPattern)
-        log.put(writer ?? "")
+    fileprivate func write(to data: inout Data) throws(PropertyListError) {
+        let writer = writer ?? ""
+        data.append(8 + writer.loggedSize) { log in
+            log.put((time?.timeIntervalSinceReferenceDate ?? .nan).bitPattern)
+            log.put(writer)
+        }
+        try data.append(edits)
     }
 
     fileprivate init?(_ reader: inout LogReader, revision: UInt64) {
@@ -144,19 +123,20 @@ extension JournaledList {
     private static let followsGap: UInt32 = 4
     private static let isInPlace: UInt32 = 8
     private static let isJSON: UInt32 = 16
-    /// The size of what comes before the edits.
-    fileprivate static let size = 4 * 8 + 4
 
-    fileprivate func write(to log: inout LogWriter) {
-        log.put(identity?.inode ?? 0)
-        log.put(identity?.size ?? 0)
-        log.put(identity?.modified ?? 0)
-        log.put(checksum)
+    fileprivate func write(to data: inout Data) throws(PropertyListError) {
         let flags = [
             (Self.hasFile, identity != nil), (Self.isXML, format == .xml), (Self.isJSON, format == .json), (Self.followsGap, isGap),
             (Self.isInPlace, isPlaced),
         ]
-        log.put(flags.reduce(UInt32(0)) { $1.1 ? $0 | $1.0 : $0 })
+        data.append(4 * 8 + 4) { log in
+            log.put(identity?.inode ?? 0)
+            log.put(identity?.size ?? 0)
+            log.put(identity?.modified ?? 0)
+            log.put(checksum)
+            log.put(flags.reduce(UInt32(0)) { $1.1 ? $0 | $1.0 : $0 })
+        }
+        try data.append(overrides)
     }
 
     fileprivate init?(_ reader: inout LogReader, revision: UInt64) {

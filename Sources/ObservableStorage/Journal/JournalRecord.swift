@@ -55,14 +55,6 @@ extension FileIdentity {
 }
 
 extension JournalRecord {
-    func isList(_ list: JournaledList?) -> Bool {
-        if case .list(let own) = self { own == list } else { false }
-    }
-
-    func isCommit(_ revision: UInt64?) -> Bool {
-        if case .commit(let own) = self { own.revision == revision } else { false }
-    }
-
     var revision: UInt64? {
         switch self {
         case .commit(let commit): commit.revision

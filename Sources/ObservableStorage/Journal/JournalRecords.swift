@@ -29,12 +29,7 @@ struct JournalRecords: Sendable {
         end += encoded.count
     }
 
-    /// Reads records.
-    ///
-    /// - Parameters:
-    ///   - bytes: the bytes from the offset on.
-    ///   - offset: the offset of the first record.
-    ///   - chain: the checksum of the record before it.
+    /// The records in the bytes from the offset on.
     init(_ bytes: Data, from offset: Int, after chain: UInt64) {
         self.init(from: offset, after: chain)
         bytes.withUnsafeBytes { bytes in

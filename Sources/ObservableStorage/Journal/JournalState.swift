@@ -161,12 +161,15 @@ extension JournalState {
     ///
     /// - Parameter size: how many bytes to keep at least.
     func lastRecords(of all: JournalRecords, atLeast size: Int) -> (first: UInt64, records: [JournalRecord]) {
-        var start = end
-        for (offset, record) in all.records where offset < start {
-            // Commits that were made while the list was written are before its record.
-            if offset >= end - size || record.isCommit(commits.first?.revision) { start = offset }
-        }
-        for (offset, record) in all.records where record.isList(lists.first) { start = min(start, offset) }
+        let start =
+            all.records.first { offset, record in
+                switch record {
+                // Commits that were made while the list was written are before its record.
+                case .commit(let commit): offset >= end - size || commit.revision == commits.first?.revision
+                case .list(let list): offset >= end - size || list == lists.first
+                case .placed: offset >= end - size
+                }
+            }?.offset ?? end
         var (first, kept) = (file.header.first, [JournalRecord]())
         for (offset, record) in all.records {
             if offset >= start {

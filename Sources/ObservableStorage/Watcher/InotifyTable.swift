@@ -15,10 +15,6 @@
 
         private var watches: [Int32: Names] = [:]
 
-        var isEmpty: Bool {
-            watches.isEmpty
-        }
-
         /// Adds a subscription, or changes its mask.
         mutating func insert(_ subscriber: Registration, for key: WatchKey, _ mask: UInt32) {
             watches[key.watch, default: [:]][key.name, default: [:]][ObjectIdentifier(subscriber)] = (subscriber, mask)
