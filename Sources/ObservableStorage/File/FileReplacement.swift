@@ -4,7 +4,6 @@ import FoundationSubset
 ///
 /// Ends with ``finish()`` or ``discard()``. Used by one thread at a time.
 final class FileReplacement {
-    /// How far the replacement has come.
     private enum Progress {
         case prepared
         /// The old file cannot be replaced, because it is a mount point.

@@ -15,13 +15,11 @@
         synchronizeToMedium(descriptor)
     }
 
-    /// The number of an open file's data protection class; nil if it has none.
     func readProtectionClass(of descriptor: Int32) -> Int32? {
         let number = fcntl(descriptor, F_GETPROTECTIONCLASS)
         return number > 0 ? number : nil
     }
 
-    /// Sets the data protection class of an open file.
     func changeProtectionClass(of descriptor: Int32, to number: Int32) -> Int32 {
         fcntl(descriptor, F_SETPROTECTIONCLASS, number)
     }
@@ -32,7 +30,6 @@
     /// The value of `tv_nsec` for a time that is not set.
     let omittedTime = -2
 
-    /// Whether files can only be created in a folder, and none renamed or removed.
     func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
         do {
             return try FileManager.default.attributesOfItem(atPath: path)[.appendOnly] as? Bool ?? false
@@ -80,7 +77,6 @@
         }
     }()
 
-    /// The reason why the file system of an open folder is not known to keep mapped files as written; nil if it is.
     func mappingObjection(of descriptor: Int32, device: UInt64) -> String? {
         guard let name = volumeType(of: descriptor) else { return "its file system is not known" }
         if ["apfs", "hfs"].contains(name) { return nil }
@@ -105,9 +101,7 @@
     }
 
     extension stat {
-        /// When the content was last changed.
         var modificationTime: timespec { st_mtimespec }
-        /// When the content or the inode was last changed.
         var changeTime: timespec { st_ctimespec }
     }
 #endif

@@ -22,12 +22,10 @@ extension FileSystemCalls {
         ifPossible { () throws(SystemError) in try statusOfPath(path, followsLinks) }
     }
 
-    /// The status of an open file.
     func status(of descriptor: Int32) throws(SystemError) -> FileStatus {
         try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
     }
 
-    /// Whether an open file is the one at a path.
     func isFile(_ descriptor: Int32, at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> Bool {
         guard let there = try status(at: path, followsLinks: followsLinks) else { return false }
         return try status(of: descriptor).identity.isSameFile(as: there.identity)

@@ -1,20 +1,16 @@
 import FoundationSubset
 
 #if !canImport(Darwin)
-    /// Waits until a file or folder has been written to the medium.
     func synchronizeToMedium(_ descriptor: Int32) -> Int32 {
         fsync(descriptor)
     }
 
-    /// Waits until the content of a file has been written to the medium, and its size.
     func synchronizeDataToMedium(_ descriptor: Int32) -> Int32 {
         fdatasync(descriptor)
     }
 
-    /// Nil: files have no data protection classes.
     func readProtectionClass(of descriptor: Int32) -> Int32? { nil }
 
-    /// Does nothing.
     func changeProtectionClass(of descriptor: Int32, to number: Int32) -> Int32 { 0 }
 
     /// The flag for opening a folder only to look up names in it, without the permission to read it: `O_PATH`.
@@ -65,7 +61,6 @@ import FoundationSubset
         madvise(start, size, MADV_DONTFORK)
     }
 
-    /// Identifies the run of the system; 0 if that is not known.
     let bootIdentifier: UInt64 = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return 0 }
@@ -81,7 +76,6 @@ import FoundationSubset
 
     private let knownFileSystems: Set<String> = ["ext2", "ext3", "ext4", "xfs", "tmpfs", "ramfs", "overlay", "f2fs"]
 
-    /// The reason why the file system of a device is not known to keep mapped files as written; nil if it is.
     func mappingObjection(of descriptor: Int32, device: UInt64) -> String? {
         let name = MountTable.shared.fileSystemType(of: device) ?? "unknown"
         if knownFileSystems.contains(name) { return nil }
@@ -89,9 +83,7 @@ import FoundationSubset
     }
 
     extension stat {
-        /// When the content was last changed.
         var modificationTime: timespec { st_mtim }
-        /// When the content or the inode was last changed.
         var changeTime: timespec { st_ctim }
     }
 #endif

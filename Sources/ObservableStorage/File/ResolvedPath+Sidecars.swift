@@ -17,7 +17,6 @@ extension ResolvedPath {
         return start + suffix
     }
 
-    /// The lock file.
     var lockFile: ResolvedPath {
         sibling(".\(stem).lock")
     }
@@ -51,7 +50,6 @@ extension ResolvedPath {
 // MARK: - Temporary files
 
 extension ResolvedPath {
-    /// A temporary file.
     func temporaryFile(process: pid_t, random: UInt64) -> ResolvedPath {
         sibling(".\(stem).\(process)-\(String(random, radix: 16)).tmp")
     }

@@ -112,7 +112,6 @@ struct SystemRules: Sendable {
 
 #if os(tvOS)
     extension SystemRules {
-        /// The rules of this system.
         static let ofProcess = SystemRules(.tvOS, home: NSHomeDirectory(), isSandboxed: true)
     }
 #elseif os(macOS) || targetEnvironment(macCatalyst)
@@ -122,12 +121,10 @@ struct SystemRules: Sendable {
     }
 #elseif canImport(Darwin)
     extension SystemRules {
-        /// The rules of this system.
         static let ofProcess = SystemRules(.iOS, home: NSHomeDirectory(), isSandboxed: true)
     }
 #else
     extension SystemRules {
-        /// The rules of this system, which are the same everywhere.
         static let ofProcess = SystemRules(.linux, home: "", isSandboxed: false)
     }
 #endif

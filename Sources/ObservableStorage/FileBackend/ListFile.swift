@@ -55,10 +55,8 @@ final class ListFile: Sendable {
 
     private static let formats: [PropertyListFormat] = [.binary, .xml, .json]
 
-    /// The format of the file when it was last read or written.
     var format: PropertyListFormat { Self.formats[formatIndex.load(ordering: .relaxed)] }
 
-    /// Records the format of the file, as it was read or written.
     func record(_ format: PropertyListFormat) {
         formatIndex.store(Self.formats.firstIndex(of: format) ?? 0, ordering: .relaxed)
     }
