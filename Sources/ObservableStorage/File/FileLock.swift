@@ -18,6 +18,8 @@ struct FileLock {
     private let timeout: Duration
     private let isPolling: Bool
     private let start = ContinuousClock.now
+    /// The identities of the file and its journal, one of which changes if a writer makes progress, and since when.
+    private var progress: (identities: [FileIdentity?], since: ContinuousClock.Instant) = ([], .now)
     private var descriptor: Int32 = -1
     private let forks = FileLock.forks
 
@@ -70,7 +72,7 @@ struct FileLock {
                     return
                 }
                 // Another process removed the file meanwhile; the next writer creates another one, which has to be locked instead.
-                try checkTime()
+                try timeLeft()
             } catch {
                 discard(descriptor)
                 throw error
@@ -93,11 +95,11 @@ struct FileLock {
                 if try tryLock(descriptor) { return descriptor }
                 wasContended = true
                 // Half of it is random, so that waiting writers do not try at the same time.
-                calls.pause(min(try checkTime(), pause * Double.random(in: 0.5...1)))
+                calls.pause(min(try timeLeft(), pause * Double.random(in: 0.5...1)))
                 pause = pause * 2
             }
             if try tryLock(descriptor) { return descriptor }
-            try checkTime()
+            try timeLeft()
             if isPolling { return try poll(descriptor) }
         } catch {
             discard(descriptor)
@@ -132,12 +134,11 @@ struct FileLock {
         return LockWaiter.start(descriptor, path: lockFile.path, calls: calls)
     }
 
-    private func wait(for waiter: LockWaiter) throws(StorageError) -> Int32 {
-        var patience = Patience(of: self)
+    private mutating func wait(for waiter: LockWaiter) throws(StorageError) -> Int32 {
         while true {
             let left: Duration
             do throws(StorageError) {
-                left = try patience.left()
+                left = try timeLeft()
             } catch {
                 abandon(waiter)
                 throw error
@@ -151,53 +152,29 @@ struct FileLock {
         }
     }
 
-    private func poll(_ descriptor: Int32) throws(StorageError) -> Int32 {
-        var patience = Patience(of: self)
+    private mutating func poll(_ descriptor: Int32) throws(StorageError) -> Int32 {
         while true {
-            calls.pause(min(try patience.left(), Self.pollInterval * Double.random(in: 0.5...1)))
+            calls.pause(min(try timeLeft(), Self.pollInterval * Double.random(in: 0.5...1)))
             if try tryLock(descriptor) { return descriptor }
         }
     }
 
     /// The time that is left to wait, which starts again when the file changes: writers that make progress release the lock eventually.
-    private struct Patience {
-        private let lock: FileLock
-        private var known: [FileIdentity?]
-        private var since = ContinuousClock.now
-
-        init(of lock: FileLock) {
-            self.lock = lock
-            known = lock.targetIdentity
-        }
-
-        /// Throws if no time is left, or if waiting is interrupted.
-        mutating func left() throws(StorageError) -> Duration {
-            try lock.requireUninterrupted()
-            let identity = lock.targetIdentity
-            if identity != known { (known, since) = (identity, .now) }
-            let now = ContinuousClock.now
-            let left = min(lock.timeout - since.duration(to: now), lock.timeout * maximumTimeouts - lock.start.duration(to: now))
-            guard left > .zero else { throw .locked(file: lock.target.path, waited: lock.timeout) }
-            return left
-        }
+    ///
+    /// Throws if no time is left, or if waiting is interrupted.
+    @discardableResult
+    private mutating func timeLeft() throws(StorageError) -> Duration {
+        try requireUninterrupted()
+        let identities = [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
+        if identities != progress.identities { progress = (identities, .now) }
+        let now = ContinuousClock.now
+        let left = min(timeout - progress.since.duration(to: now), timeout * Self.maximumTimeouts - start.duration(to: now))
+        guard left > .zero else { throw .locked(file: target.path, waited: timeout) }
+        return left
     }
 
     private func abandon(_ waiter: LockWaiter, forGood: Bool = false) {
         if !waiter.abandon(forGood: forGood) { Self.release(waiter.descriptor, calls: calls) }
-    }
-
-    /// The identities of the file and its journal, one of which changes if a writer makes progress.
-    private var targetIdentity: [FileIdentity?] {
-        [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
-    }
-
-    /// The remaining time to wait.
-    @discardableResult
-    private func checkTime() throws(StorageError) -> Duration {
-        try requireUninterrupted()
-        let left = timeout - start.duration(to: .now)
-        guard left > .zero else { throw .locked(file: target.path, waited: timeout) }
-        return left
     }
 
     private func requireUninterrupted() throws(StorageError) {
