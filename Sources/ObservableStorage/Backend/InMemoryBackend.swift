@@ -56,18 +56,6 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
         }
     }
 
-    /// Makes the last edit of an entry that of a presence, and returns its number.
-    func own(_ name: String) -> UInt64 {
-        let number = UniqueNumber.next()
-        state.withLock { $0.owners[name] = number }
-        return number
-    }
-
-    /// Whether an entry has not been edited since a presence stored it.
-    func isOwner(_ number: UInt64, of name: String) -> Bool {
-        state.withLock { $0.owners[name] == number }
-    }
-
     package var allowsNestedEdits: Bool { true }
 
     /// Reports every edit, by any store.
@@ -82,6 +70,20 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     /// The commits after a revision; nil if it is one of another backend, or if the backend no longer remembers all of them.
     public nonisolated(nonsending) func commits(since revision: StorageRevision?) async -> [StorageCommit]? {
         state.withLock { $0.commits.since(revision) }
+    }
+}
+
+extension InMemoryBackend: PresenceBackend {
+    /// Stores an entry until the presence ends, whatever its time to live.
+    package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
+        _ = try edit { $0[name] = value }
+        let number = UniqueNumber.next()
+        state.withLock { $0.owners[name] = number }
+        return Presence { [weak self] in
+            _ = try self?.edit { [weak self] entries in
+                if self?.state.withLock({ $0.owners[name] == number }) == true { entries[name] = nil }
+            }
+        }
     }
 }
 

@@ -41,16 +41,3 @@ public final class Presence: Sendable {
         try await ending.take { $0.take() }?()
     }
 }
-
-extension InMemoryBackend: PresenceBackend {
-    /// Stores an entry until the presence ends, whatever its time to live.
-    package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
-        _ = try edit { $0[name] = value }
-        let owner = own(name)
-        return Presence { [weak self] in
-            _ = try self?.edit { [weak self] entries in
-                if self?.isOwner(owner, of: name) == true { entries[name] = nil }
-            }
-        }
-    }
-}
