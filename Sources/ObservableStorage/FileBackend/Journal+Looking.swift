@@ -48,20 +48,6 @@ extension Journal {
         }
     }
 
-    /// The state after what was appended to the journal that is known; nil if it or its list was replaced.
-    ///
-    /// The usual event. Whoever watches the list is told when its path leads elsewhere.
-    func appended(to target: ResolvedPath) throws -> JournalState? {
-        guard let known = known(of: target), known.entries != nil, !known.file.isCopy else { return nil }
-        // Before the journal: a list is announced before it is put in place.
-        let identity = try FileIdentity(at: target, calls: list.calls)
-        guard list.calls.statusOrNil(at: target.journal)?.identity.inode == known.file.inode, let state = try known.continued(),
-            state.entries != nil, state.list(identity) != nil
-        else { return nil }
-        keep(state, after: known)
-        return state
-    }
-
     /// The status of the file at the journal's path, and whether it is used as the journal, which requires that its owner may write the list;
     /// nil if there is none. A file that is not used is reported once; the list is then read and written without a journal.
     func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {

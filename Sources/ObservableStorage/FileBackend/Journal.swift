@@ -163,7 +163,9 @@ final class Journal: Sendable {
     /// - Parameter reported: the revision that was last reported to the store, or nil; afterwards the current one.
     func event(of target: ResolvedPath, since reported: inout StorageRevision?) -> StorageEvent? {
         do {
-            guard let state = try appended(to: target) ?? current(at: target) else { return .changed }
+            // Whoever watches the list is told when its path leads elsewhere.
+            let found = try self.target()
+            guard found == target, case .current(let state) = try view(at: found) else { return .changed }
             defer { reported = state.storageRevision }
             guard let known = reported, let changes = state.changes(since: known) else { return .changed }
             return changes.values.isEmpty ? nil : .differences(changes)
@@ -171,13 +173,6 @@ final class Journal: Sendable {
             // The store has the same error when it reads.
             return .changed
         }
-    }
-
-    /// The state of a list that the path leads to, if it is that of its journal.
-    private func current(at target: ResolvedPath) throws -> JournalState? {
-        let found = try list.resolved()
-        guard found == target, case .current(let state) = try view(at: found) else { return nil }
-        return state
     }
 
     /// Runs a closure under the lock of the list, with the journal ready for commits; returns nil if that has to be tried again.
