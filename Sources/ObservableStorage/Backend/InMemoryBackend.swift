@@ -7,7 +7,8 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     /// The name of the storage in errors.
     public let name = "memory"
     // `owners` has the number of the presence that has stored an entry, until another edit of the entry.
-    private let state: Lock<(entries: StorageEntries, commits: CommitMemory, owners: [String: UInt64])>
+    private let state: Lock<(entries: StorageEntries, commits: [StorageCommit], owners: [String: UInt64])>
+    private let rememberedCommits: Int
     private let edits = ChangePublisher<StorageEvent>()
 
     /// Creates a backend with some entries, at the first revision of a history of its own.
@@ -17,8 +18,8 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     ///   - rememberedCommits: how many of the last commits it remembers, with their values.
     public init(_ entries: [String: PropertyListValue] = [:], rememberedCommits: Int = 1_000) {
         let history = String(UInt64.random(in: .min ... .max), radix: 16)
-        let revision = StorageRevision(history: history, number: 0)
-        state = Lock((StorageEntries(entries, revision: revision), CommitMemory(since: revision, limit: rememberedCommits), [:]))
+        state = Lock((StorageEntries(entries, revision: StorageRevision(history: history, number: 0)), [], [:]))
+        self.rememberedCommits = max(0, rememberedCommits)
     }
 
     /// The current entries.
@@ -45,6 +46,9 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
                 guard latest.revision == revision else { return (nil, latest) }
                 state.entries = stored
                 state.commits.append(commit)
+                let forgotten = state.commits.count - rememberedCommits
+                // Removed in groups: removing each one would move all that follow.
+                if forgotten > 0, forgotten >= rememberedCommits { state.commits.removeFirst(forgotten) }
                 for name in changes.values.keys { state.owners[name] = nil }
                 var deliveries = Deliveries()
                 edits.post(to: &deliveries) { .differences(changes) }
@@ -69,7 +73,12 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
 
     /// The commits after a revision; nil if it is one of another backend, or if the backend no longer remembers all of them.
     public nonisolated(nonsending) func commits(since revision: StorageRevision?) async -> [StorageCommit]? {
-        state.withLock { $0.commits.since(revision) }
+        let (commits, latest) = state.withLock { ($0.commits.suffix(rememberedCommits), $0.entries.revision) }
+        guard let revision else { return Array(commits) }
+        guard let latest, revision.history == latest.history, !revision.isNewer(than: latest) else { return nil }
+        let later = commits.filter { $0.revision.isNewer(than: revision) }
+        // Their numbers are consecutive.
+        return later.count == latest.number - revision.number ? later : nil
     }
 }
 
@@ -84,35 +93,5 @@ extension InMemoryBackend: PresenceBackend {
                 if self?.state.withLock({ $0.owners[name] == number }) == true { entries[name] = nil }
             }
         }
-    }
-}
-
-/// The last commits of a storage, up to a limit.
-private struct CommitMemory: Sendable {
-    // The revision before the first remembered commit, and that of the last one.
-    private var first: StorageRevision
-    private var last: StorageRevision
-    private var commits: [StorageCommit] = []
-    private let limit: Int
-
-    init(since revision: StorageRevision, limit: Int) {
-        (first, last, self.limit) = (revision, revision, max(0, limit))
-    }
-
-    mutating func append(_ commit: StorageCommit) {
-        commits.append(commit)
-        last = commit.revision
-        guard commits.count > limit else { return }
-        let forgotten = commits.count - limit
-        first = commits[forgotten - 1].revision
-        // Removed in groups: removing each one would move all that follow.
-        if forgotten >= limit { commits.removeFirst(forgotten) }
-    }
-
-    /// The commits after a revision, or all; nil if not all of them are remembered.
-    func since(_ revision: StorageRevision?) -> [StorageCommit]? {
-        guard let revision else { return commits.suffix(limit) }
-        guard revision.history == last.history, !first.isNewer(than: revision), !revision.isNewer(than: last) else { return nil }
-        return commits.filter { $0.revision.isNewer(than: revision) }
     }
 }
