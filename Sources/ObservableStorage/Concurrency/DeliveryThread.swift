@@ -113,6 +113,10 @@ struct Deliveries: Sendable {
     /// Appends a delivery to a queue. May be called under the lock that determines the order.
     mutating func append(to queue: DeliveryQueue, _ delivery: @escaping DeliveryQueue.Delivery) {
         let ticket = queue.append(delivery)
+        // Also for several changes, this thread begins with all deliveries of the first queue of each kind.
+        if let first = tickets.firstIndex(where: { $0.queue.isForReaders == queue.isForReaders }), tickets[first].queue === queue {
+            return tickets[first] = ticket
+        }
         if tickets.last?.queue === queue { tickets.removeLast() }
         tickets.append(ticket)
     }

@@ -38,12 +38,14 @@ struct EntryChange: Sendable {
     }
 
     /// The change of one value inside the entry's dictionary; nil if that value is the same.
-    func inside(_ name: EntryName, _ history: EntryHistory) -> EntryChange? {
+    ///
+    /// - Parameter registered: the value that is used while none is stored.
+    func inside(_ name: EntryName, _ history: EntryHistory, registered: PropertyListValue?) -> EntryChange? {
         let (old, new) = (name.leaf(old.stored), name.leaf(new.stored))
         guard old != new else { return nil }
         return EntryChange(
-            key: name.text, old: StoredEntry(stored: old, fallback: self.old.fallback, registered: name.leaf(self.old.registered)),
-            new: StoredEntry(stored: new, fallback: self.new.fallback, registered: name.leaf(self.new.registered)),
+            key: name.text, old: StoredEntry(stored: old, fallback: self.old.fallback, registered: registered),
+            new: StoredEntry(stored: new, fallback: self.new.fallback, registered: registered),
             earlier: history.values(of: name, in: earlier), earlierFallback: earlierFallback, isRemoval: new == nil, origin: origin,
             revision: revision, storageRevision: storageRevision, entry: entry, version: version)
     }

@@ -30,7 +30,11 @@
         /// The type of the file system with a file's device number; nil if it is unknown, as for the subvolumes of a btrfs.
         func fileSystemType(of device: UInt64) -> String? {
             update()
-            return known.withLock { $0.types[device] }
+            if let type = known.withLock({ $0.types[device] }) { return type }
+            // A program that closes all descriptors has also closed the one of the table, which may be another file's now.
+            guard let descriptor = MountInfo.open(calls) else { return nil }
+            defer { calls.discard(descriptor) }
+            return MountInfo.all(from: descriptor, calls).flatMap { Self.types($0)[device] }
         }
 
         /// Whether a folder or file is a mount point.
@@ -52,8 +56,8 @@
                     var request = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
                     guard poll(&request, 1, 0) != 0 else { return }
                 }
-                guard let descriptor = known.descriptor ?? MountInfo.open(calls) else { return }
-                let mounts = MountInfo.all(from: descriptor, calls)
+                guard let descriptor = known.descriptor ?? MountInfo.open(calls), let mounts = MountInfo.all(from: descriptor, calls)
+                else { return }
                 known = (descriptor, Self.types(mounts), Set(mounts.map(\.point)))
             }
         }
@@ -65,7 +69,7 @@
             listening.withLock { state in
                 if !state.isRunning {
                     guard let descriptor = MountInfo.open(calls) else { return false }
-                    let mounts = Set(MountInfo.all(from: descriptor, calls))
+                    let mounts = Set(MountInfo.all(from: descriptor, calls) ?? [])
                     queue.async { self.run(descriptor, mounts) }
                 }
                 state = (true, state.listeners + [listener])
@@ -76,7 +80,7 @@
         private func run(_ descriptor: Int32, _ start: Set<MountInfo>) {
             var mounts = start
             while Self.waitForChange(descriptor) {
-                let now = Set(MountInfo.all(from: descriptor, calls))
+                let now = Set(MountInfo.all(from: descriptor, calls) ?? [])
                 let changed = mounts.symmetricDifference(now)
                 mounts = now
                 if !changed.isEmpty { report(Set(changed.map(\.point))) }
@@ -115,7 +119,7 @@
         /// The kernel's name of the type of file system.
         let type: String
 
-        private static let maximumSize = 16 << 20
+        private static let pieceSize = 64 << 10
         private static let remoteFamilies: Set<String> = [
             "9p", "afs", "ceph", "cifs", "coda", "fuse", "gfs2", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "prl_fs", "smb3",
             "smbfs", "vboxsf", "virtiofs", "vmhgfs",
@@ -157,11 +161,16 @@
             calls.ifPossible { () throws(SystemError) in try calls.openFile(ResolvedPath("mountinfo", in: "/proc/self"), O_RDONLY) }
         }
 
-        /// The current mounts, as an open file lists them.
-        fileprivate static func all(from descriptor: Int32, _ calls: FileSystemCalls) -> [MountInfo] {
-            // If that fails, the next change causes another read.
-            let bytes = calls.ifPossible { () throws(SystemError) in try calls.bytes(of: descriptor, at: 0, count: maximumSize) }
-            return parse(String(decoding: bytes ?? Data(), as: UTF8.self))
+        /// The current mounts, as an open file lists them; nil if it cannot be read, which the next change causes again.
+        fileprivate static func all(from descriptor: Int32, _ calls: FileSystemCalls) -> [MountInfo]? {
+            calls.ifPossible { () throws(SystemError) in
+                var bytes = Data()
+                while true {
+                    let piece = try calls.bytes(of: descriptor, at: bytes.count, count: pieceSize)
+                    if piece.isEmpty { return parse(String(decoding: bytes, as: UTF8.self)) }
+                    bytes += piece
+                }
+            }
         }
 
         /// A device number as `stat` returns it, from its two parts.

@@ -111,7 +111,9 @@ extension EntryChange {
     ///   - state: the state after them.
     func affecting(_ name: EntryName, among changes: [EntryChange], in state: EntryCacheState) -> EntryChange? {
         if state.layers.hidesStored(name) { return nil }
-        guard name.hasOthers else { return name.path.isEmpty ? self : inside(name, entry.content.history) }
+        guard name.hasOthers else {
+            return name.path.isEmpty ? self : inside(name, entry.content.history, registered: state.layers.fallback(of: name))
+        }
         let all = name.all
         let parts = changes.filter { all.contains($0.key) }
         func part(_ entry: String) -> EntryChange? { parts.first { $0.key == entry } }

@@ -150,11 +150,15 @@ private struct PastEdits: Sendable {
             changes.withLock { [change] in $0.append(change) }
         }
         for step in steps {
-            cache.deliver(
-                cache.change { state in
-                    state.storageRevision = step.revision
-                    return state.merge(step.edits.mapValues(\.newValue), origin: step.origin)
-                }.deliveries)
+            // The changes of a key are one; other entries are delivered one by one: many at once would continue on another thread.
+            let parts = names == nil ? step.edits.sorted { $0.key < $1.key }.map { [$0.key: $0.value] } : [step.edits]
+            for part in parts {
+                cache.deliver(
+                    cache.change { state in
+                        state.storageRevision = step.revision
+                        return state.merge(part.mapValues(\.newValue), origin: step.origin)
+                    }.deliveries)
+            }
         }
         token.cancel()
         cache.finish()

@@ -24,7 +24,7 @@ public struct StoreSnapshot: Sendable {
     }
 
     func applying(_ edits: EntryEdits) -> StoreSnapshot {
-        StoreSnapshot(stored.applying(edits), layers, of: cache)
+        with(stored.applying(edits), layers)
     }
 
     /// The sources of overrides in the store of the snapshot.
@@ -32,7 +32,7 @@ public struct StoreSnapshot: Sendable {
 
     /// The snapshot of what is stored, which overrides do not hide.
     var withoutOverrides: StoreSnapshot {
-        StoreSnapshot(stored, layers.withoutOverrides, of: cache)
+        with(stored, layers.withoutOverrides)
     }
 
     /// The same snapshot, whose values that cannot be decoded are reported to nobody: the caller has their errors.
@@ -44,7 +44,13 @@ public struct StoreSnapshot: Sendable {
 
     /// The snapshot of what is stored, without any other values.
     var withoutLayers: StoreSnapshot {
-        StoreSnapshot(stored, ValueLayers(), of: cache)
+        with(stored, ValueLayers())
+    }
+
+    private func with(_ stored: EntryValues, _ layers: ValueLayers) -> StoreSnapshot {
+        var snapshot = StoreSnapshot(stored, layers, of: cache)
+        snapshot.isReported = isReported
+        return snapshot
     }
 
     /// The snapshot that replaces one whose values are not valid together.

@@ -20,6 +20,22 @@ import Testing
         return flock(descriptor, LOCK_EX | LOCK_NB) == 0
     }
 
+    @Test("A time limit without an end is none")
+    func endless() throws {
+        let attempts = Lock(0)
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            let isFirst = attempts.withLock { attempts in
+                attempts += 1
+                return attempts == 1
+            }
+            if isFirst { throw SystemError(EWOULDBLOCK) }
+            try FileSystemCalls.live.lock(descriptor)
+        }
+        try FileLock.withLock(for: folder.path("a.plist"), timeout: .seconds(Int64.max), calls: calls) {}
+        #expect(attempts.withLock { $0 } == 2)
+    }
+
     @Test("The result and the errors of the body are returned, and the lock is released")
     func result() throws {
         let path = folder.path("list")

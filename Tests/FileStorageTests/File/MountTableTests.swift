@@ -56,5 +56,22 @@
             #expect(infos.contains { $0.point == "/proc" } == MountTable.shared.isMountPoint("/proc"))
             #expect(!MountTable.shared.isMountPoint("/proc/self"))
         }
+
+        @Test("File systems are found although the program has closed the table's file")
+        func closedDescriptor() throws {
+            var status = stat()
+            try #require(stat("/proc/self", &status) == 0)
+            let closed = Lock<Int32?>(nil)
+            var calls = FileSystemCalls.live
+            calls.readBytesAt = { descriptor, buffer, offset throws(SystemError) in
+                let isClosed = closed.withLock { first in
+                    first = first ?? descriptor
+                    return first == descriptor
+                }
+                if isClosed { throw SystemError(EBADF) }
+                return try FileSystemCalls.live.readBytesAt(descriptor, buffer, offset)
+            }
+            #expect(MountTable(calls: calls).fileSystemType(of: UInt64(status.st_dev)) == "proc")
+        }
     }
 #endif

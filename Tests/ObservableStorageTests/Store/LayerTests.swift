@@ -139,6 +139,22 @@ struct LayerTests {
         #expect(store[proxy] == "set again")
     }
 
+    @Test("A value inside a dictionary that is removed is told as the default beside a registered dictionary without it")
+    func registeredWithoutValue() async throws {
+        let files = try Files()
+        try files.write(["server": ["port": 2]], to: files.defaults)
+        try files.write(["server": ["port": 9]], to: files.user)
+        let store = try files.open()
+        try store.register(["host": "registered"], for: StorageKey<[String: String]>("server", default: [:]))
+        let port = StorageKey("server", "port", default: 80)
+        let told = Recorder<Int>()
+        let token = store.addUpdateListener(for: port) { told.record($0.newValue) }
+        store.remove(port)
+        #expect(store[port] == 2)
+        #expect(told.elements == [2])
+        withExtendedLifetime(token) {}
+    }
+
     @Test("A layer that cannot be read is an error at opening, and later keeps its last values")
     func unreadable() async throws {
         let files = try Files()

@@ -96,6 +96,30 @@ struct ResumingTests {
             ])
     }
 
+    @Test("None of the entries of a large commit is left out, nor of an edit that is not stored yet", arguments: [64, 65, 5_000])
+    func manyEntries(count: Int) async throws {
+        let memory = InMemoryBackend()
+        let store = try ObservableStore(backend: memory)
+        let start = try #require(store.storageRevision)
+        let names = (0..<count).map { "key\($0)" }.sorted()
+        _ = try memory.edit { entries in
+            for name in names { entries[name] = 1 }
+        }
+        await store.settle()
+        await store.suspend()
+        store.edit { transaction in
+            for name in names { transaction[StorageKey(name, default: 0)] = 2 }
+        }
+        let changes = try #require(try await store.changes(since: start))
+        store.resume()
+        try await store.close()
+        var told: [Told] = []
+        for await change in changes { told.append(Told(change)) }
+        #expect(told.prefix(count).map(\.key) == names && told.prefix(count).allSatisfy { $0.new == 1 && $0.origin == .external })
+        #expect(told.dropFirst(count).prefix(count).map(\.key) == names)
+        #expect(told.dropFirst(count).prefix(count).allSatisfy { $0.new == 2 && $0.origin == .local })
+    }
+
     @Test("The changes before the live ones have the store's revision at that moment, and a live one the next", arguments: Kind.allCases)
     func revisions(kind: Kind) async throws {
         let site = try await Site(kind)
