@@ -51,7 +51,9 @@ struct FileLock {
     }
 
     private init(target: ResolvedPath, timeout: Duration, isPolling: Bool, calls: FileSystemCalls) {
-        (self.target, self.timeout, self.isPolling, self.calls) = (target, timeout, isPolling, calls)
+        // Some centuries, of which a multiple can be counted.
+        self.timeout = min(timeout, .seconds(1 << 32))
+        (self.target, self.isPolling, self.calls) = (target, isPolling, calls)
         lockFile = target.lockFile
     }
 

@@ -47,7 +47,11 @@ struct TransactionTests {
         #expect(try storage.open().entries == ["text": .string("kept")])
     }
 
+    // Not on the thread pool, whose threads must not be blocked.
     private actor Caller {
+        private let executor = DispatchQueueExecutor(label: "caller")
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
         func update(_ store: ObservableStore, _ body: @escaping @Sendable () -> Void) async throws {
             try await store.update {
                 $0[Keys.count] += 1
