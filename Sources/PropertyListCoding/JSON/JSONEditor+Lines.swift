@@ -3,14 +3,14 @@ import FoundationSubset
 // Commas and lines: children are removed with both, and added in the style of the existing ones.
 extension JSONEditor {
     /// The layout of the last child of a container.
-    func layout(in frame: Frame, depth: Int) -> JSONLayout {
+    func layout(in frame: Frame, depth: Int) -> TextLayout {
         layout(in: frame, margin: frame.line.map { text($0.indentation) }, depth: depth)
     }
 
     /// - Parameter margin: the indentation of the line on which the child begins; nil for one on the line of its container.
-    private func layout(in frame: Frame, margin: [UInt8]?, depth: Int) -> JSONLayout {
+    private func layout(in frame: Frame, margin: [UInt8]?, depth: Int) -> TextLayout {
         guard let margin else { return .oneLine(depth: depth, colon: frame.colon) }
-        return JSONLayout(depth: depth, margin: margin, unit: unit(in: frame), lineEnding: lineEnding(in: frame), colon: frame.colon)
+        return TextLayout(depth: depth, margin: margin, unit: unit(in: frame), lineEnding: lineEnding(in: frame), colon: frame.colon)
     }
 
     /// The indentation of the last line in a container, relative to the container.
@@ -43,7 +43,7 @@ extension JSONEditor {
     /// - Parameter close: the offset of the closing bracket.
     mutating func addAndRemove(in frame: Frame, before close: Int, depth: Int) throws(PropertyListError) {
         var children = frame.children
-        var additions = frame.additions[...]
+        var additions = frame.edits.additions(after: frame.children.count)[...]
         if !additions.isEmpty, let first = children.first, children.allSatisfy({ $0.isRemoved }), let (key, value) = additions.popFirst() {
             // In the place of the first child, the first addition has its comma and its comments.
             let layout = layout(in: frame, margin: first.line.map { text($0.indentation) }, depth: depth)
@@ -161,7 +161,7 @@ extension JSONEditor {
 
     /// Text of children, with commas between them, and other text before each.
     private func members(
-        _ members: ArraySlice<(key: String?, value: PropertyListValue)>, before: [UInt8], in layout: JSONLayout
+        _ members: ArraySlice<(key: String?, value: PropertyListValue)>, before: [UInt8], in layout: TextLayout
     ) throws(PropertyListError) -> Data {
         var text = Data()
         for (index, member) in members.enumerated() {

@@ -33,11 +33,9 @@ struct JSONEditor {
         guard reader.next == 0x7B else { return false }
         let margin =
             bytes.line(of: reader.offset, after: start)?.indentation ?? start..<bytes.endOfSpaces(from: start, before: reader.offset)
-        var root = Frame(isDictionary: true, start: reader.offset, margin: margin)
-        (root.entries, root.edits) = (entries, edits)
+        var frame = Frame(ContainerEdits(of: entries, edits), start: reader.offset, margin: margin)
         reader.offset += 1
         var parents: [Frame] = []
-        var frame = root
         // If the root has no more edits, the rest of the text remains.
         while !frame.isUnchanged || !parents.isEmpty {
             try reader.skipSpace()
@@ -50,7 +48,8 @@ struct JSONEditor {
                 try endChild(of: &frame)
                 continue
             }
-            let (old, edit) = frame.next(try startChild(of: &frame))
+            let key = try startChild(of: &frame)
+            let (old, edit) = frame.edits.next(key, at: frame.children.count - 1)
             if case .some(.some(let new)) = edit, let inner = self.frame(in: frame, from: old, to: new) {
                 reader.offset += 1
                 parents.append(frame)
@@ -79,7 +78,7 @@ struct JSONEditor {
         child.line = bytes.line(of: child.start, after: child.anchor)
         frame.line = child.line ?? frame.line
         var key: String?
-        if frame.isDictionary {
+        if frame.edits.isDictionary {
             key = try reader.string()
             let end = reader.offset
             try reader.skipColon()
@@ -103,19 +102,9 @@ struct JSONEditor {
 
     /// The frame of the value that comes next, if it is a container that remains with other children; nil if it is replaced.
     private func frame(in parent: Frame, from old: PropertyListValue?, to new: PropertyListValue) -> Frame? {
-        var frame = Frame(isDictionary: old?.isDictionary ?? false, start: reader.offset, margin: parent.line?.indentation ?? parent.margin)
+        guard let edits = ContainerEdits(from: old, to: new) else { return nil }
+        var frame = Frame(edits, start: reader.offset, margin: parent.line?.indentation ?? parent.margin)
         (frame.unit, frame.colon, frame.isOnLineOfParent) = (unit(in: parent), parent.colon, parent.line == nil)
-        switch (old, new) {
-        case (.dictionary(let old), .dictionary(let new)):
-            frame.entries = old
-            // Containers are compared child by child: comparing them here as well would take quadratic time.
-            for (key, value) in new where value.isContainer || old[key] != value { frame.edits.updateValue(value, forKey: key) }
-            for key in old.keys where new[key] == nil { frame.edits.updateValue(nil, forKey: key) }
-        case (.array(let old), .array(let new)):
-            guard old.count == new.count || zip(old, new).allSatisfy({ $0 == $1 }) else { return nil }
-            (frame.elements, frame.newElements) = (old, new)
-        default: return nil
-        }
         return frame
     }
 
@@ -162,7 +151,7 @@ extension JSONEditor {
 
     /// A container that may change, and whose children are being read.
     struct Frame {
-        let isDictionary: Bool
+        var edits: ContainerEdits
         /// The offset of its opening bracket.
         let start: Int
         /// The indentation of the line of its bracket.
@@ -172,49 +161,22 @@ extension JSONEditor {
         var colon: [UInt8] = [0x3A, 0x20]
         /// Whether it begins on the same line as its parent.
         var isOnLineOfParent = false
-        /// The entries, and the edits that remain to be made.
-        var entries: [String: PropertyListValue] = [:]
-        var edits: [String: PropertyListValue?] = [:]
-        /// The elements, and those that replace them.
-        var elements: [PropertyListValue] = []
-        var newElements: [PropertyListValue] = []
         /// The children that were read, and the last line that began before one.
         var children: [Child] = []
         var hasRemoved = false
         var line: TextLine?
 
-        init(isDictionary: Bool, start: Int, margin: Range<Int>) {
-            (self.isDictionary, self.start, self.margin) = (isDictionary, start, margin)
+        init(_ edits: ContainerEdits, start: Int, margin: Range<Int>) {
+            (self.edits, self.start, self.margin) = (edits, start, margin)
         }
 
-        var closing: UInt8 { isDictionary ? 0x7D : 0x5D }
+        var closing: UInt8 { edits.isDictionary ? 0x7D : 0x5D }
 
         /// Whether the rest of a dictionary, and what was read of it, remains.
-        var isUnchanged: Bool { isDictionary && edits.isEmpty && !hasRemoved }
+        var isUnchanged: Bool { edits.isDone && !hasRemoved }
 
         /// The offset after the last comma or value.
         var end: Int { children.last.map { ($0.comma.map { $0 + 1 }) ?? $0.end } ?? start + 1 }
-
-        /// The present value of the child that was read last, and its edit: nil if there is none, the inner nil if it is removed.
-        mutating func next(_ key: String?) -> (value: PropertyListValue?, edit: PropertyListValue??) {
-            if let key {
-                guard let edit = edits.removeValue(forKey: key) else { return (nil, nil) }
-                return (entries[key], edit)
-            }
-            let index = children.count - 1
-            guard index < elements.count else { return (nil, nil) }
-            guard index < newElements.count else { return (elements[index], .some(nil)) }
-            // With other counts the common elements are equal.
-            return (elements[index], elements.count == newElements.count ? .some(newElements[index]) : nil)
-        }
-
-        /// The children that follow the present ones, entries in the order of their keys.
-        var additions: [(key: String?, value: PropertyListValue)] {
-            guard isDictionary else { return newElements.dropFirst(children.count).map { (nil, $0) } }
-            return edits.compactMap { key, value in value.map { (key, $0) } }.sorted { left, right in
-                (left.0 ?? "").utf8.lexicographicallyPrecedes((right.0 ?? "").utf8)
-            }
-        }
     }
 }
 

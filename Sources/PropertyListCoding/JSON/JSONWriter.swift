@@ -1,27 +1,5 @@
 import FoundationSubset
 
-/// The white space between the values of JSON: by default that of a new file, and otherwise that of the document to which a value is added.
-struct JSONLayout {
-    /// The number of containers around the value.
-    var depth = 0
-    /// The white space at the beginning of the line on which the value starts.
-    var margin: [UInt8] = []
-    /// The additional white space for each container inside.
-    var unit: [UInt8] = [0x20, 0x20]
-    /// What separates lines; empty for everything on one line.
-    var lineEnding: [UInt8] = [0x0A]
-    /// What separates a key from its value.
-    var colon: [UInt8] = [0x3A, 0x20]
-
-    /// Everything on one line.
-    static func oneLine(depth: Int = 0, colon: [UInt8] = [0x3A]) -> JSONLayout {
-        JSONLayout(depth: depth, unit: [], lineEnding: [], colon: colon)
-    }
-
-    /// What follows a comma on the same line: a space if there is one before values.
-    var space: [UInt8] { colon.last == 0x20 && lineEnding.isEmpty ? [0x20] : [] }
-}
-
 /// Writes JSON: keys are sorted, integers are exact, and a real is the shortest text that is read as the same real, never as an integer.
 struct JSONWriter: ~Copyable {
     /// What is written for values that JSON has no form for.
@@ -35,7 +13,7 @@ struct JSONWriter: ~Copyable {
     }
 
     var output: OutputBuffer
-    private let layout: JSONLayout
+    private let layout: TextLayout
     let substitutes: Substitutes
     /// The margin and the deepest indentation.
     private let indentation: [UInt8]
@@ -52,14 +30,14 @@ struct JSONWriter: ~Copyable {
             throw PropertyListError(
                 offset: nil, reason: "JSON holds a dictionary or an array, not a single \(value.typeName)")
         }
-        var writer = JSONWriter(for: value, in: JSONLayout())
+        var writer = JSONWriter(for: value, in: TextLayout())
         writer.put(root: value)
         writer.output.append(0x0A)
         return try writer.data()
     }
 
     /// Encodes a part of a document: a value, or a member with its key.
-    static func write(_ value: PropertyListValue, for key: String? = nil, in layout: JSONLayout) throws(PropertyListError) -> Data {
+    static func write(_ value: PropertyListValue, for key: String? = nil, in layout: TextLayout) throws(PropertyListError) -> Data {
         var writer = JSONWriter(for: value, in: layout)
         if let key {
             writer.put(key)
@@ -76,7 +54,7 @@ struct JSONWriter: ~Copyable {
         return String(decoding: writer.output.bytes, as: UTF8.self)
     }
 
-    private init(for value: PropertyListValue, in layout: JSONLayout, _ substitutes: Substitutes = .none) {
+    private init(for value: PropertyListValue, in layout: TextLayout, _ substitutes: Substitutes = .none) {
         (self.layout, self.substitutes) = (layout, substitutes)
         indentation = layout.margin + (0..<Self.maximumIndentation).flatMap { _ in layout.unit }
         output = OutputBuffer(capacity: 256 + value.childCount * 48)

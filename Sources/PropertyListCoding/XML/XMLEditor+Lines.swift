@@ -11,9 +11,9 @@ extension XMLEditor {
     }
 
     /// The layout of a value at the last tag in a container.
-    func layout(in frame: Frame, depth: Int) -> XMLLayout {
+    func layout(in frame: Frame, depth: Int) -> TextLayout {
         guard line.start > frame.tag.offset else { return .oneLine(depth: depth) }
-        return XMLLayout(depth: depth, margin: bytes(line.indentation), unit: unit(in: frame), lineEnding: lineEnding)
+        return TextLayout(depth: depth, margin: bytes(line.indentation), unit: unit(in: frame), lineEnding: lineEnding)
     }
 
     /// The indentation of the last child of a container, relative to the container.
@@ -49,11 +49,11 @@ extension XMLEditor {
         guard !children.isEmpty else { return }
         let isFirst = frame.count == 0
         let isInline = isFirst ? frame.isOnLineOfParent : !frame.beginsLine
-        var layout = XMLLayout.oneLine(depth: depth)
+        var layout = TextLayout.oneLine(depth: depth)
         if isFirst ? !isInline : frame.line.start > frame.tag.offset {
             let unit = unit(in: frame)
             let margin = isFirst ? bytes(frame.margin) + unit : bytes(frame.line.indentation)
-            layout = XMLLayout(depth: depth, margin: margin, unit: unit, lineEnding: lineEnding)
+            layout = TextLayout(depth: depth, margin: margin, unit: unit, lineEnding: lineEnding)
         }
         let newLine = isInline ? [] : layout.lineEnding + layout.margin
         let separator = isInline && !isFirst ? short(frame.separator) : newLine

@@ -37,21 +37,22 @@ struct XMLEditor: ~Copyable {
         let root = try readRoot()
         guard root.element == .dictionary else { return false }
         var parents: [Frame] = []
-        var frame = Frame(root, end: reader.offset, line: line)
-        (frame.entries, frame.edits) = (entries, edits)
+        var frame = Frame(root, ContainerEdits(of: entries, edits), end: reader.offset, line: line)
         while true {
             if !frame.tag.isEmpty { try reader.skipBetweenTags() }
             let tag = frame.tag.isEmpty ? frame.tag : try reader.readTag()
             if tag.isClosing || frame.tag.isEmpty {
-                guard frame.isComplete else { return false }
-                try add(frame.additions, to: frame, before: tag, depth: parents.count + 1)
+                // Otherwise a key is repeated.
+                guard frame.count == frame.edits.count else { return false }
+                try add(frame.edits.additions(after: frame.count), to: frame, before: tag, depth: parents.count + 1)
                 guard let parent = parents.popLast() else { return true }
                 frame = parent
                 frame.end = reader.offset
                 continue
             }
             let (value, key) = try open(tag, in: &frame)
-            let (old, edit) = frame.next(key)
+            let (old, edit) = frame.edits.next(key, at: frame.count)
+            frame.count += 1
             if case .some(.some(let new)) = edit, let inner = self.frame(of: value, in: frame, from: old, to: new) {
                 parents.append(frame)
                 frame = inner
@@ -86,7 +87,7 @@ struct XMLEditor: ~Copyable {
         frame.separator = reader.bytes.startOfSpaces(before: tag.offset, after: frame.end)..<tag.offset
         frame.beginsLine = move(to: tag.offset, after: frame.end)
         frame.line = line
-        guard frame.isDictionary else { return (tag, nil) }
+        guard frame.edits.isDictionary else { return (tag, nil) }
         let key = try reader.string(tag)
         let keyEnd = reader.offset
         try reader.skipBetweenTags()
@@ -97,20 +98,11 @@ struct XMLEditor: ~Copyable {
     }
 
     private func frame(of tag: XMLTag, in parent: Frame, from old: PropertyListValue?, to new: PropertyListValue) -> Frame? {
-        var frame = Frame(tag, end: reader.offset, line: line)
+        // Of a repeated key, another value may be of another type.
+        guard let edits = ContainerEdits(from: old, to: new), tag.element == (edits.isDictionary ? .dictionary : .array) else { return nil }
+        var frame = Frame(tag, edits, end: reader.offset, line: line)
         frame.unit = unit(in: parent)
         frame.isOnLineOfParent = line.start <= parent.tag.offset
-        switch (old, new, tag.element) {
-        case (.dictionary(let old), .dictionary(let new), .dictionary):
-            frame.entries = old
-            // Containers are compared child by child: comparing them here as well would take quadratic time.
-            for (key, value) in new where value.isContainer || old[key] != value { frame.edits.updateValue(value, forKey: key) }
-            for key in old.keys where new[key] == nil { frame.edits.updateValue(nil, forKey: key) }
-        case (.array(let old), .array(let new), .array):
-            guard old.count == new.count || zip(old, new).allSatisfy({ $0 == $1 }) else { return nil }
-            (frame.elements, frame.newElements) = (old, new)
-        default: return nil
-        }
         return frame
     }
 
@@ -126,21 +118,16 @@ extension XMLEditor {
     /// A container that may change, and whose children are being read.
     struct Frame {
         let tag: XMLTag
+        var edits: ContainerEdits
         /// The indentation of the line of its tag.
         let margin: Range<Int>
         /// The additional indentation of its children, if it cannot be derived from them.
         var unit: [UInt8] = [0x09]
         /// Whether it begins on the same line as its parent.
         var isOnLineOfParent = false
-        /// The entries, and the edits that remain to be made.
-        var entries: [String: PropertyListValue] = [:]
-        var edits: [String: PropertyListValue?] = [:]
-        /// The elements, and those that replace them.
-        var elements: [PropertyListValue] = []
-        var newElements: [PropertyListValue] = []
 
         /// The number of children that were read, and the offset after the last one.
-        private(set) var count = 0
+        var count = 0
         var end: Int
         /// The line on which the last child begins, and whether it begins the line.
         var line: TextLine
@@ -149,31 +136,8 @@ extension XMLEditor {
         var separator = 0..<0
         var gap = 0..<0
 
-        init(_ tag: XMLTag, end: Int, line: TextLine) {
-            (self.tag, self.end, self.line, margin) = (tag, end, line, line.indentation)
-        }
-
-        var isDictionary: Bool { tag.element == .dictionary }
-
-        /// The present value of the next child, and its edit: nil if there is none, the inner nil if it is removed.
-        mutating func next(_ key: String?) -> (value: PropertyListValue?, edit: PropertyListValue??) {
-            defer { count += 1 }
-            if let key { return (entries[key], edits.removeValue(forKey: key)) }
-            guard count < elements.count else { return (nil, nil) }
-            guard count < newElements.count else { return (elements[count], .some(nil)) }
-            // With other counts the common elements are equal.
-            return (elements[count], elements.count == newElements.count ? .some(newElements[count]) : nil)
-        }
-
-        /// Whether as many children were read as there are, so that no key is repeated.
-        var isComplete: Bool { count == (isDictionary ? entries.count : elements.count) }
-
-        /// The children that follow the present ones, entries in the order of their keys.
-        var additions: [(key: String?, value: PropertyListValue)] {
-            guard isDictionary else { return newElements.dropFirst(count).map { (nil, $0) } }
-            return edits.compactMap { key, value in value.map { (key, $0) } }.sorted { left, right in
-                (left.0 ?? "").utf8.lexicographicallyPrecedes((right.0 ?? "").utf8)
-            }
+        init(_ tag: XMLTag, _ edits: ContainerEdits, end: Int, line: TextLine) {
+            (self.tag, self.edits, self.end, self.line, margin) = (tag, edits, end, line, line.indentation)
         }
     }
 }

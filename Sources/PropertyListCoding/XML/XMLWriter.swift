@@ -1,26 +1,9 @@
 import FoundationSubset
 
-/// The white space between the elements of a value: by default Foundation's, otherwise that of the document to which the value is added.
-struct XMLLayout {
-    /// The number of containers around the value.
-    var depth = 0
-    /// The white space at the beginning of the line on which the value starts.
-    var margin: [UInt8] = []
-    /// The additional white space for each container inside.
-    var unit: [UInt8] = [0x09]
-    /// What separates lines.
-    var lineEnding: [UInt8] = [0x0A]
-
-    /// Everything on one line.
-    static func oneLine(depth: Int) -> XMLLayout {
-        XMLLayout(depth: depth, unit: [], lineEnding: [])
-    }
-}
-
 /// Writes Apple's XML.
 struct XMLWriter: ~Copyable {
     var output: OutputBuffer
-    let layout: XMLLayout
+    let layout: TextLayout
     /// The line ending, the margin and the deepest indentation; not an array, because each use of it would be retained.
     var space: OutputBuffer
     private var frames: DictionaryFrames
@@ -36,7 +19,7 @@ struct XMLWriter: ~Copyable {
 
     /// Encodes a value.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
-        var writer = XMLWriter(for: value, in: XMLLayout())
+        var writer = XMLWriter(for: value, in: TextLayout(unit: [0x09]))
         writer.put(header)
         writer.beginLine(depth: 0)
         try writer.put(root: value)
@@ -48,7 +31,7 @@ struct XMLWriter: ~Copyable {
     ///
     /// It begins with the first tag, and ends with the last one.
     static func write(
-        _ value: PropertyListValue, for key: String? = nil, after gap: some Collection<UInt8> = [], in layout: XMLLayout
+        _ value: PropertyListValue, for key: String? = nil, after gap: some Collection<UInt8> = [], in layout: TextLayout
     ) throws(PropertyListError) -> Data {
         var writer = XMLWriter(for: value, in: layout)
         if let key {
@@ -59,7 +42,7 @@ struct XMLWriter: ~Copyable {
         return writer.output.data()
     }
 
-    private init(for value: PropertyListValue, in layout: XMLLayout) {
+    private init(for value: PropertyListValue, in layout: TextLayout) {
         self.layout = layout
         space = OutputBuffer(capacity: 64)
         for byte in layout.lineEnding + layout.margin { space.append(byte) }
