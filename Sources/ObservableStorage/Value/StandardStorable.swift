@@ -1,38 +1,5 @@
-public import FoundationSubset
-import PropertyListCoding
-
 /// A standard type, whose stored form is the same by itself and inside a `Codable` value, whatever its own encoding writes.
 package protocol StandardStorable: Storable {}
-
-extension PropertyListValue: StandardStorable {}
-extension Bool: StandardStorable {}
-extension String: StandardStorable {}
-extension Data: StandardStorable {}
-extension Date: StandardStorable {}
-extension Int: StandardStorable {}
-extension Int8: StandardStorable {}
-extension Int16: StandardStorable {}
-extension Int32: StandardStorable {}
-extension Int64: StandardStorable {}
-extension Int128: StandardStorable {}
-extension UInt: StandardStorable {}
-extension UInt8: StandardStorable {}
-extension UInt16: StandardStorable {}
-extension UInt32: StandardStorable {}
-extension UInt64: StandardStorable {}
-extension UInt128: StandardStorable {}
-extension Double: StandardStorable {}
-extension Float: StandardStorable {}
-extension URL: StandardStorable {}
-extension UUID: StandardStorable {}
-extension Decimal: StandardStorable {}
-extension Locale: StandardStorable {}
-extension TimeZone: StandardStorable {}
-extension Duration: StandardStorable {}
-extension Set: StandardStorable where Element: Storable {}
-extension Range: StandardStorable where Bound: Storable {}
-extension ClosedRange: StandardStorable where Bound: Storable {}
-extension Dictionary: StandardStorable where Key: Storable & LosslessStringConvertible, Value: Storable {}
 
 /// A collection whose own encoding encodes each element by itself, in the structure that is also the stored form.
 private protocol ElementwiseCodable {}

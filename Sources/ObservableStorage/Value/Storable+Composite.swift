@@ -1,7 +1,7 @@
 import FoundationSubset
 public import PropertyListCoding
 
-extension Set: Storable where Element: Storable {
+extension Set: Storable, StandardStorable where Element: Storable {
     /// Creates a set from a stored array; equal elements become one.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .array = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
@@ -58,7 +58,7 @@ extension PropertyListInteger {
     fileprivate var wide: Int128 { value(as: Int128.self) ?? 0 }
 }
 
-extension ClosedRange: Storable where Bound: Storable {
+extension ClosedRange: Storable, StandardStorable where Bound: Storable {
     /// A stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
     public init(propertyListValue: PropertyListValue) throws {
         let (lower, upper): (Bound, Bound) = try propertyListValue.bounds(of: Self.self)
@@ -73,7 +73,7 @@ extension ClosedRange: Storable where Bound: Storable {
     }
 }
 
-extension Range: Storable where Bound: Storable {
+extension Range: Storable, StandardStorable where Bound: Storable {
     /// A stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
     public init(propertyListValue: PropertyListValue) throws {
         let (lower, upper): (Bound, Bound) = try propertyListValue.bounds(of: Self.self)

@@ -2,7 +2,7 @@
     public import FoundationSubset
     public import PropertyListCoding
 
-    extension CGFloat: Storable {
+    extension CGFloat: StandardStorable {
         /// A stored real, or an integer that a `CGFloat` holds exactly.
         public init(propertyListValue: PropertyListValue) throws {
             self.init(try NativeType(propertyListValue: propertyListValue))
@@ -12,7 +12,7 @@
         public var propertyListValue: PropertyListValue { .real(Double(native)) }
     }
 
-    extension CGPoint: Storable {
+    extension CGPoint: StandardStorable {
         /// A stored dictionary with the numbers `x` and `y`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
@@ -24,7 +24,7 @@
         }
     }
 
-    extension CGSize: Storable {
+    extension CGSize: StandardStorable {
         /// A stored dictionary with the numbers `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(
@@ -37,7 +37,7 @@
         }
     }
 
-    extension CGRect: Storable {
+    extension CGRect: StandardStorable {
         /// A stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             let origin = CGPoint(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
@@ -54,9 +54,4 @@
             ])
         }
     }
-
-    extension CGFloat: StandardStorable {}
-    extension CGPoint: StandardStorable {}
-    extension CGSize: StandardStorable {}
-    extension CGRect: StandardStorable {}
 #endif

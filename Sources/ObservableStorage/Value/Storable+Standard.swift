@@ -1,7 +1,7 @@
 public import FoundationSubset
 public import PropertyListCoding
 
-extension PropertyListValue: Storable {
+extension PropertyListValue: StandardStorable {
     /// Creates the value that is stored.
     public init(propertyListValue: PropertyListValue) {
         self = propertyListValue
@@ -11,7 +11,7 @@ extension PropertyListValue: Storable {
     public var propertyListValue: PropertyListValue { self }
 }
 
-extension Bool: Storable {
+extension Bool: StandardStorable {
     /// Creates a Boolean from a stored one; 0 and 1 are integers.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .boolean(let boolean) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
@@ -22,7 +22,7 @@ extension Bool: Storable {
     public var propertyListValue: PropertyListValue { .boolean(self) }
 }
 
-extension String: Storable {
+extension String: StandardStorable {
     /// A stored string.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .string(let string) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
@@ -33,7 +33,7 @@ extension String: Storable {
     public var propertyListValue: PropertyListValue { .string(self) }
 }
 
-extension Data: Storable {
+extension Data: StandardStorable {
     /// Stored data.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .data(let data) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
@@ -44,7 +44,7 @@ extension Data: Storable {
     public var propertyListValue: PropertyListValue { .data(self) }
 }
 
-extension Date: Storable {
+extension Date: StandardStorable {
     /// A stored date.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .date(let date) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
@@ -84,20 +84,20 @@ extension Storable where Self: FixedWidthInteger {
     }
 }
 
-extension Int: Storable {}
-extension Int8: Storable {}
-extension Int16: Storable {}
-extension Int32: Storable {}
-extension Int64: Storable {}
-extension Int128: Storable {}
-extension UInt: Storable {}
-extension UInt8: Storable {}
-extension UInt16: Storable {}
-extension UInt32: Storable {}
-extension UInt64: Storable {}
-extension UInt128: Storable {}
+extension Int: StandardStorable {}
+extension Int8: StandardStorable {}
+extension Int16: StandardStorable {}
+extension Int32: StandardStorable {}
+extension Int64: StandardStorable {}
+extension Int128: StandardStorable {}
+extension UInt: StandardStorable {}
+extension UInt8: StandardStorable {}
+extension UInt16: StandardStorable {}
+extension UInt32: StandardStorable {}
+extension UInt64: StandardStorable {}
+extension UInt128: StandardStorable {}
 
-extension Double: Storable {
+extension Double: StandardStorable {
     /// A stored real, or an integer that a `Double` holds exactly.
     public init(propertyListValue: PropertyListValue) throws {
         switch propertyListValue {
@@ -111,7 +111,7 @@ extension Double: Storable {
     public var propertyListValue: PropertyListValue { .real(self) }
 }
 
-extension Float: Storable {
+extension Float: StandardStorable {
     /// A stored real within the type's range, rounded to its precision, or an integer that a `Float` holds exactly.
     public init(propertyListValue: PropertyListValue) throws {
         switch propertyListValue {

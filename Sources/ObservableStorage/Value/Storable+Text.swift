@@ -1,7 +1,7 @@
 public import FoundationSubset
 public import PropertyListCoding
 
-extension URL: Storable {
+extension URL: StandardStorable {
     /// Creates a URL from a stored string: a relative or absolute URL without characters that would have to be escaped, or the path of a
     /// file, as `UserDefaults` stores it, beginning with `/`, or with `~` for the user's home folder.
     public init(propertyListValue: PropertyListValue) throws {
@@ -41,7 +41,7 @@ extension URL: Storable {
     }
 }
 
-extension UUID: Storable {
+extension UUID: StandardStorable {
     /// A stored string of 36 characters, in upper or lower case.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
@@ -53,7 +53,7 @@ extension UUID: Storable {
     public var propertyListValue: PropertyListValue { .string(uuidString) }
 }
 
-extension Decimal: Storable {
+extension Decimal: StandardStorable {
     // The decimal separator is a point.
     private static let locale = Locale(identifier: "en_US_POSIX")
 
@@ -92,7 +92,7 @@ extension Character: Storable {
     public var propertyListValue: PropertyListValue { .string(String(self)) }
 }
 
-extension Locale: Storable {
+extension Locale: StandardStorable {
     /// Creates a locale from a stored identifier, which may be any string.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
@@ -105,7 +105,7 @@ extension Locale: Storable {
     public var propertyListValue: PropertyListValue { .string(identifier) }
 }
 
-extension TimeZone: Storable {
+extension TimeZone: StandardStorable {
     /// The time zone with a stored identifier, which the system knows. A program that links only FoundationEssentials knows just `GMT`.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
@@ -117,7 +117,7 @@ extension TimeZone: Storable {
     public var propertyListValue: PropertyListValue { .string(identifier) }
 }
 
-extension Duration: Storable {
+extension Duration: StandardStorable {
     // Decimal digits of an attosecond.
     private static let precision = 18
 

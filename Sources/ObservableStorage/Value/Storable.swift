@@ -85,7 +85,7 @@ extension Array: Storable where Element: Storable {
     }
 }
 
-extension Dictionary: Storable where Key: Storable & LosslessStringConvertible, Value: Storable {
+extension Dictionary: Storable, StandardStorable where Key: Storable & LosslessStringConvertible, Value: Storable {
     /// Creates a dictionary from a stored one. A value of another type is an error, and so is a name from which no key can be created, or
     /// whose key is that of another name.
     public init(propertyListValue: PropertyListValue) throws {

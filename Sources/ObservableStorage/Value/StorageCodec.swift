@@ -13,13 +13,6 @@ public struct StorageCodec<Value: Sendable>: Sendable {
     public let decode: @Sendable (PropertyListValue) throws -> Value
     /// Whether only the value's conformance to ``Storable`` runs: decoding then costs less than caching.
     private(set) var isNative = false
-
-    private init(
-        encode: @escaping @Sendable (Value) throws -> PropertyListValue, decode: @escaping @Sendable (PropertyListValue) throws -> Value
-    ) {
-        self.encode = encode
-        self.decode = decode
-    }
 }
 
 extension StorageCodec {
@@ -56,9 +49,9 @@ extension StorageCodec {
 extension StorageCodec where Value: Storable {
     /// The value's own stored form.
     public static var native: StorageCodec {
-        var codec = StorageCodec(encode: { try $0.propertyListValue }, decode: { try Value(propertyListValue: $0) })
-        codec.isNative = !(Value.self is any CodableStorable.Type)
-        return codec
+        StorageCodec(
+            encode: { try $0.propertyListValue }, decode: { try Value(propertyListValue: $0) },
+            isNative: !(Value.self is any CodableStorable.Type))
     }
 }
 

@@ -20,7 +20,7 @@ struct ValueDecoder: Decoder {
     /// The value of a stored form.
     static func decode<Value: Decodable>(_ type: Value.Type, from stored: PropertyListValue) throws -> Value {
         let decoder = ValueDecoder(stored)
-        return StoredForm.isUsed(forWhole: type) ? try decoder.decode(type) : try type.init(from: decoder)
+        return StoredForm.isUsed(forWhole: type) ? try decoder.value(type) : try type.init(from: decoder)
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -33,9 +33,9 @@ struct ValueDecoder: Decoder {
         return ElementDecoder(codingPath: codingPath, elements: elements)
     }
 
-    func singleValueContainer() -> any SingleValueDecodingContainer { SingleDecoder(decoder: self) }
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
-    fileprivate func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    fileprivate func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
         guard StoredForm.isUsed(for: type), let storable = type as? any Storable.Type else { return try type.init(from: self) }
         do {
             // The cast is of the same type, and succeeds.
@@ -53,9 +53,6 @@ struct ValueDecoder: Decoder {
             do { return try type.init(from: retry) } catch { throw self.error(failure, type) }
         }
     }
-
-    // `PropertyListEncoder` writes nil as this string.
-    fileprivate var isNil: Bool { stored == "$null" }
 
     private func mismatch(_ type: Any.Type, _ expected: String) -> DecodingError {
         .typeMismatch(type, context("expected \(expected), found \(stored.typeName)"))
@@ -96,13 +93,13 @@ private struct EntryDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func contains(_ key: Key) -> Bool { entries[key.stringValue] != nil }
 
-    func decodeNil(forKey key: Key) throws -> Bool { try part(key).isNil }
+    func decodeNil(forKey key: Key) throws -> Bool { try part(key).decodeNil() }
 
-    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try part(key).decode(type) }
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try part(key).value(type) }
 
-    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try part(key).decode(type) }
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try part(key).value(type) }
 
-    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try part(key).decode(type) }
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try part(key).value(type) }
 
     func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<Nested> {
         try part(key).container(keyedBy: type)
@@ -139,16 +136,16 @@ private struct ElementDecoder: UnkeyedDecodingContainer {
     var isAtEnd: Bool { currentIndex >= elements.count }
 
     mutating func decodeNil() throws -> Bool {
-        let isNil = try part(Any?.self).isNil
+        let isNil = try part(Any?.self).decodeNil()
         if isNil { currentIndex += 1 }
         return isNil
     }
 
-    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try advance(try part(type).decode(type)) }
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try advance(try part(type).value(type)) }
 
-    mutating func decode(_ type: Int128.Type) throws -> Int128 { try advance(try part(type).decode(type)) }
+    mutating func decode(_ type: Int128.Type) throws -> Int128 { try advance(try part(type).value(type)) }
 
-    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try advance(try part(type).decode(type)) }
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try advance(try part(type).value(type)) }
 
     mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
         try advance(try part(type).container(keyedBy: type))
@@ -175,16 +172,13 @@ private struct ElementDecoder: UnkeyedDecodingContainer {
     }
 }
 
-private struct SingleDecoder: SingleValueDecodingContainer {
-    let decoder: ValueDecoder
+extension ValueDecoder: SingleValueDecodingContainer {
+    // `PropertyListEncoder` writes nil as this string.
+    func decodeNil() -> Bool { stored == "$null" }
 
-    var codingPath: [any CodingKey] { decoder.codingPath }
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try value(type) }
 
-    func decodeNil() -> Bool { decoder.isNil }
+    func decode(_ type: Int128.Type) throws -> Int128 { try value(type) }
 
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decoder.decode(type) }
-
-    func decode(_ type: Int128.Type) throws -> Int128 { try decoder.decode(type) }
-
-    func decode(_ type: UInt128.Type) throws -> UInt128 { try decoder.decode(type) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try value(type) }
 }

@@ -11,7 +11,7 @@ final class ValueEncoder: Encoder {
 
     private var content = Content.nothing
     // Nil if nil was encoded.
-    fileprivate var single: PropertyListValue?
+    private var single: PropertyListValue?
     fileprivate var elements: [PropertyListValue] = []
     fileprivate var entries: [String: PropertyListValue] = [:]
     // Nested containers, and encoders of superclasses: they may be written to until everything else has been encoded.
@@ -44,7 +44,7 @@ final class ValueEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer {
         use(.single)
-        return SingleEncoder(encoder: self)
+        return self
     }
 
     // A type and its superclass may ask for the same container. Asking cannot throw, so that encoding does at its end.
@@ -176,16 +176,12 @@ private struct ElementEncoder: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { encoder.encoderOfNextElement() }
 }
 
-private struct SingleEncoder: SingleValueEncodingContainer {
-    let encoder: ValueEncoder
+extension ValueEncoder: SingleValueEncodingContainer {
+    func encodeNil() { single = nil }
 
-    var codingPath: [any CodingKey] { encoder.codingPath }
+    func encode<Value: Encodable>(_ value: Value) throws { single = try encoded(value, at: nil) }
 
-    func encodeNil() { encoder.single = nil }
+    func encode(_ value: Int128) throws { single = try value.propertyListValue }
 
-    func encode<Value: Encodable>(_ value: Value) throws { encoder.single = try encoder.encoded(value, at: nil) }
-
-    func encode(_ value: Int128) throws { encoder.single = try value.propertyListValue }
-
-    func encode(_ value: UInt128) throws { encoder.single = try value.propertyListValue }
+    func encode(_ value: UInt128) throws { single = try value.propertyListValue }
 }
