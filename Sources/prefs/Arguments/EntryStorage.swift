@@ -61,12 +61,7 @@ extension EtcdBackend {
         let outcome = Lock<Result<Success, any Error>>(.failure(CancellationError()))
         let end = DispatchSemaphore(value: 0)
         Task {
-            let result: Result<Success, any Error>
-            do {
-                result = .success(try await operation(self))
-            } catch {
-                result = .failure(error)
-            }
+            let result = await Task { try await operation(self) }.result
             outcome.withLock { $0 = result }
             end.signal()
         }

@@ -28,7 +28,7 @@ extension Command {
     }
 
     /// Decodes a property list whose root is a dictionary.
-    private static func entries(of bytes: Data, named name: String) throws(CommandError) -> [String: PropertyListValue] {
+    static func entries(of bytes: Data, named name: String) throws(CommandError) -> [String: PropertyListValue] {
         let root: PropertyListValue
         do throws(PropertyListError) {
             root = try PropertyListValue.decode(bytes).value

@@ -19,7 +19,7 @@ extension Command {
         let storage = try EntryStorage(arguments)
         let original = try storage.existingEntries()
         let bytes = try (storage.isJSON ? PropertyListFormat.json : .xml).encoded(original, of: storage.name)
-        let copied = try entries(of: bytes, storage.name)
+        let copied = try entries(of: bytes, named: storage.name)
         let copy = try EditedCopy(of: storage.name, bytes)
         do {
             repeat {
@@ -40,7 +40,7 @@ extension Command {
         _ copy: EditedCopy, in storage: EntryStorage, original: [String: PropertyListValue], copied: [String: PropertyListValue]
     ) throws -> Bool {
         do {
-            let edited = try entries(of: readInput(copy.path), storage.name)
+            let edited = try entries(of: readInput(copy.path), named: "\(storage.name): the edited copy")
             let merge = Merge(original: original, copied: copied, edited: edited)
             guard !merge.editedKeys.isEmpty else { return true }
             try storage.edit { entries in
@@ -55,18 +55,6 @@ extension Command {
             try Output(descriptor: STDERR_FILENO, isColoured: false).write(Array("Edit again? [Y/n] ".utf8))
             guard let answer = readLine(), ["", "y", "yes"].contains(answer.lowercased()) else { throw error }
             return false
-        }
-    }
-
-    private static func entries(of bytes: Data, _ name: String) throws(CommandError) -> [String: PropertyListValue] {
-        do throws(PropertyListError) {
-            let root = try PropertyListValue.decode(bytes).value
-            guard case .dictionary(let entries) = root else {
-                throw PropertyListError(offset: nil, reason: "its root is of type \(root.typeName), not a dictionary")
-            }
-            return entries
-        } catch {
-            throw .failed("\(name): the edited copy is not a property list: \(error)")
         }
     }
 }

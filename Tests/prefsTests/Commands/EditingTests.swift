@@ -95,7 +95,7 @@ struct EditingTests {
     func invalidCopy(_ content: String) async throws {
         let result = try await edit("printf '\(content)' > \"$1\"")
         #expect(result.status == 3)
-        #expect(result.errors.hasPrefix("prefs: \(file): the edited copy is not a property list: "))
+        #expect(result.errors.hasPrefix("prefs: \(file): the edited copy: "))
         #expect(result.errors.contains("; nothing was stored; the edited copy is \(folder.path("tmp"))/prefs-"))
         #expect(result.errors.hasSuffix("/settings.plist\n"))
         #expect(try stored() == original)
