@@ -1,7 +1,7 @@
 import FoundationSubset
 import ObservableStorage
 
-/// The functions of the system's OpenSSL that this library calls, loaded at run time.
+/// The functions of the system's OpenSSL, version 3 or 1.1.1, that this library calls: loaded at run time, once, and never closed.
 ///
 /// Nothing is linked: programs without TLS need no OpenSSL, and security updates are those of the system. Each property is the function of
 /// a similar name in OpenSSL's manual. All pointers are opaque.
@@ -63,60 +63,77 @@ struct OpenSSL: Sendable {
     let bufferRead: @convention(c) @Sendable (Object, UnsafeMutableRawPointer?, Int32) -> Int32
     let bufferCount: @convention(c) @Sendable (Object) -> Int
 
-    private static let loaded = Result { () throws(StorageError) in try OpenSSL(OpenSSLLibrary.shared.get()) }
+    /// The library, as a number, because it is only passed back to the dynamic loader.
+    let handle: UInt
+
+    private static let loaded = Result { () throws(StorageError) in try OpenSSL() }
 
     /// The functions of the system's OpenSSL, initialized.
     static func shared() throws(StorageError) -> OpenSSL {
         try loaded.get()
     }
 
-    private init(_ library: OpenSSLLibrary) throws(StorageError) {
-        clearErrors = try library.function("ERR_clear_error")
-        getError = try library.function("ERR_get_error")
-        errorReason = try library.function("ERR_reason_error_string")
-        verifyErrorReason = try library.function("X509_verify_cert_error_string")
+    /// Loads the first library that exists.
+    ///
+    /// - Parameter files: the file names of libraries, without folders.
+    init(_ files: [String] = systemFiles) throws(StorageError) {
+        let handle = try Self.open(files)
+        self.handle = handle
+        func function<Function>(_ name: String) throws(StorageError) -> Function { try Self.function(name, in: handle) }
+        // Otherwise `exit` frees OpenSSL's tables while other threads may still use connections.
+        let noCleanupAtExit: UInt64 = 0x0008_0000
+        let errorTexts: UInt64 = 0x0020_0002
+        let initialize: @convention(c) (UInt64, OpaquePointer?) -> Int32 = try function("OPENSSL_init_ssl")
+        guard initialize(noCleanupAtExit | errorTexts, nil) == 1 else {
+            throw .openSSL("it can't be initialized", remedy: "check openssl.cnf in the folder that `openssl version -d` prints")
+        }
 
-        clientMethod = try library.function("TLS_client_method")
-        contextNew = try library.function("SSL_CTX_new")
-        contextFree = try library.function("SSL_CTX_free")
-        contextControl = try library.function("SSL_CTX_ctrl")
-        contextSetOptions = try library.function("SSL_CTX_set_options")
-        contextSetVerify = try library.function("SSL_CTX_set_verify")
-        contextSetProtocols = try library.function("SSL_CTX_set_alpn_protos")
-        contextSetDefaultVerifyPaths = try library.function("SSL_CTX_set_default_verify_paths")
-        contextStore = try library.function("SSL_CTX_get_cert_store")
-        contextUseCertificate = try library.function("SSL_CTX_use_certificate")
-        contextUsePrivateKey = try library.function("SSL_CTX_use_PrivateKey")
+        clearErrors = try function("ERR_clear_error")
+        getError = try function("ERR_get_error")
+        errorReason = try function("ERR_reason_error_string")
+        verifyErrorReason = try function("X509_verify_cert_error_string")
 
-        storeAddCertificate = try library.function("X509_STORE_add_cert")
-        pemReadCertificate = try library.function("PEM_read_bio_X509")
-        pemReadPrivateKey = try library.function("PEM_read_bio_PrivateKey")
-        certificateFree = try library.function("X509_free")
-        privateKeyFree = try library.function("EVP_PKEY_free")
+        clientMethod = try function("TLS_client_method")
+        contextNew = try function("SSL_CTX_new")
+        contextFree = try function("SSL_CTX_free")
+        contextControl = try function("SSL_CTX_ctrl")
+        contextSetOptions = try function("SSL_CTX_set_options")
+        contextSetVerify = try function("SSL_CTX_set_verify")
+        contextSetProtocols = try function("SSL_CTX_set_alpn_protos")
+        contextSetDefaultVerifyPaths = try function("SSL_CTX_set_default_verify_paths")
+        contextStore = try function("SSL_CTX_get_cert_store")
+        contextUseCertificate = try function("SSL_CTX_use_certificate")
+        contextUsePrivateKey = try function("SSL_CTX_use_PrivateKey")
 
-        sessionNew = try library.function("SSL_new")
-        sessionFree = try library.function("SSL_free")
-        sessionControl = try library.function("SSL_ctrl")
-        sessionParameters = try library.function("SSL_get0_param")
-        parametersSetHost = try library.function("X509_VERIFY_PARAM_set1_host")
-        parametersSetAddress = try library.function("X509_VERIFY_PARAM_set1_ip_asc")
-        parametersSetHostFlags = try library.function("X509_VERIFY_PARAM_set_hostflags")
-        sessionSetBuffers = try library.function("SSL_set_bio")
-        sessionSetConnectState = try library.function("SSL_set_connect_state")
-        sessionHandshake = try library.function("SSL_do_handshake")
-        sessionRead = try library.function("SSL_read")
-        sessionWrite = try library.function("SSL_write")
-        sessionShutDown = try library.function("SSL_shutdown")
-        sessionError = try library.function("SSL_get_error")
-        sessionVerifyResult = try library.function("SSL_get_verify_result")
-        sessionProtocol = try library.function("SSL_get0_alpn_selected")
+        storeAddCertificate = try function("X509_STORE_add_cert")
+        pemReadCertificate = try function("PEM_read_bio_X509")
+        pemReadPrivateKey = try function("PEM_read_bio_PrivateKey")
+        certificateFree = try function("X509_free")
+        privateKeyFree = try function("EVP_PKEY_free")
 
-        memoryMethod = try library.function("BIO_s_mem")
-        bufferNew = try library.function("BIO_new")
-        bufferFree = try library.function("BIO_free")
-        bufferWrite = try library.function("BIO_write")
-        bufferRead = try library.function("BIO_read")
-        bufferCount = try library.function("BIO_ctrl_pending")
+        sessionNew = try function("SSL_new")
+        sessionFree = try function("SSL_free")
+        sessionControl = try function("SSL_ctrl")
+        sessionParameters = try function("SSL_get0_param")
+        parametersSetHost = try function("X509_VERIFY_PARAM_set1_host")
+        parametersSetAddress = try function("X509_VERIFY_PARAM_set1_ip_asc")
+        parametersSetHostFlags = try function("X509_VERIFY_PARAM_set_hostflags")
+        sessionSetBuffers = try function("SSL_set_bio")
+        sessionSetConnectState = try function("SSL_set_connect_state")
+        sessionHandshake = try function("SSL_do_handshake")
+        sessionRead = try function("SSL_read")
+        sessionWrite = try function("SSL_write")
+        sessionShutDown = try function("SSL_shutdown")
+        sessionError = try function("SSL_get_error")
+        sessionVerifyResult = try function("SSL_get_verify_result")
+        sessionProtocol = try function("SSL_get0_alpn_selected")
+
+        memoryMethod = try function("BIO_s_mem")
+        bufferNew = try function("BIO_new")
+        bufferFree = try function("BIO_free")
+        bufferWrite = try function("BIO_write")
+        bufferRead = try function("BIO_read")
+        bufferCount = try function("BIO_ctrl_pending")
     }
 
     /// Removes all errors of this thread, and returns the reason of the oldest one, which caused the others.
@@ -124,5 +141,45 @@ struct OpenSSL: Sendable {
         let code = getError()
         defer { clearErrors() }
         return (code, errorReason(code).map { String(cString: $0) } ?? "error \(code) of OpenSSL")
+    }
+
+    /// A function of a library, whose type has to be that in OpenSSL's manual.
+    static func function<Function>(_ name: String, in handle: UInt) throws(StorageError) -> Function {
+        guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: handle), name) else {
+            throw .openSSL("it has no function \(name)")
+        }
+        return unsafeBitCast(address, to: Function.self)
+    }
+
+    /// The file names of the library, the preferred one first.
+    private static let systemFiles: [String] = {
+        #if canImport(Darwin)
+            []
+        #else
+            ["libssl.so.3", "libssl.so.1.1"]
+        #endif
+    }()
+
+    private static func open(_ files: [String]) throws(StorageError) -> UInt {
+        guard !files.isEmpty else {
+            throw .invalidConfiguration(
+                item: "TLS", reason: "it is not supported for etcd on this system",
+                remedy: "connect through a tunnel that ends TLS on this machine")
+        }
+        var failures: [String] = []
+        for name in files {
+            if let opened = dlopen(name, RTLD_NOW | RTLD_LOCAL) { return UInt(bitPattern: opened) }
+            failures.append(dlerror().map { String(cString: $0) } ?? name)
+        }
+        throw .openSSL(
+            "it can't be loaded (\(failures.joined(separator: "; ")))",
+            remedy: "install its package openssl, version 3 or 1.1.1, and don't link the program statically with the C library")
+    }
+}
+
+extension StorageError {
+    /// The error for an OpenSSL that is missing or cannot be used.
+    static func openSSL(_ reason: String, remedy: String = "install version 3 or 1.1.1") -> StorageError {
+        .invalidConfiguration(item: "OpenSSL", reason: reason, remedy: remedy)
     }
 }

@@ -9,7 +9,7 @@
         /// Skips suites where OpenSSL or its command is not installed, and says so.
         static var needsTLS: Self {
             .enabled("OpenSSL's library or command is not installed: apt-get install openssl") {
-                guard case .success = OpenSSLLibrary.shared else { return false }
+                guard (try? OpenSSL.shared()) != nil else { return false }
                 return isInstalled("openssl")
             }
         }
@@ -59,7 +59,7 @@
 
             init(_ certificates: TestCertificates, _ options: Options = Options()) throws {
                 openSSL = try OpenSSL.shared()
-                functions = try Functions(OpenSSLLibrary.shared.get())
+                functions = try Functions(openSSL)
                 pointer = openSSL.contextNew(functions.serverMethod())
                 if let version = options.version {
                     // SSL_CTRL_SET_MIN_PROTO_VERSION and SSL_CTRL_SET_MAX_PROTO_VERSION.
@@ -185,16 +185,17 @@
             let renegotiate: @convention(c) (OpaquePointer?) -> Int32
             let getServerName: @convention(c) (OpaquePointer?, Int32) -> UnsafePointer<CChar>?
 
-            init(_ library: OpenSSLLibrary) throws {
-                serverMethod = try library.function("TLS_server_method")
-                useCertificateFile = try library.function("SSL_CTX_use_certificate_chain_file")
-                useKeyFile = try library.function("SSL_CTX_use_PrivateKey_file")
-                loadVerifyLocations = try library.function("SSL_CTX_load_verify_locations")
-                setProtocolSelection = try library.function("SSL_CTX_set_alpn_select_cb")
-                setAcceptState = try library.function("SSL_set_accept_state")
-                updateKeys = try library.function("SSL_key_update")
-                renegotiate = try library.function("SSL_renegotiate")
-                getServerName = try library.function("SSL_get_servername")
+            init(_ library: OpenSSL) throws {
+                func function<Function>(_ name: String) throws -> Function { try OpenSSL.function(name, in: library.handle) }
+                serverMethod = try function("TLS_server_method")
+                useCertificateFile = try function("SSL_CTX_use_certificate_chain_file")
+                useKeyFile = try function("SSL_CTX_use_PrivateKey_file")
+                loadVerifyLocations = try function("SSL_CTX_load_verify_locations")
+                setProtocolSelection = try function("SSL_CTX_set_alpn_select_cb")
+                setAcceptState = try function("SSL_set_accept_state")
+                updateKeys = try function("SSL_key_update")
+                renegotiate = try function("SSL_renegotiate")
+                getServerName = try function("SSL_get_servername")
             }
         }
     }
