@@ -2,23 +2,17 @@ import ObservableStorage
 import PropertyListCoding
 
 extension EtcdBackend {
-    /// The result of a check of the keys under the prefix.
-    package struct Check: Sendable {
-        /// The number of keys, except those of the backend.
-        package var keyCount = 0
-        /// The keys that are not entries, or are read as data: the storage, the key and the reason of each, in the order of the keys.
-        package var failures: [String] = []
-    }
-
     /// Checks whether each key under the prefix is that of an entry whose value is a property list.
     ///
+    /// - Returns: the number of keys, except those of the backend, and those that are not entries, or are read as data: the storage, the key
+    ///   and the reason of each, in the order of the keys.
     /// - Throws: `StorageError.unreadable` with the reason why no member responds.
-    package nonisolated(nonsending) func check() async throws -> Check {
+    package nonisolated(nonsending) func check() async throws -> (keyCount: Int, failures: [String]) {
         let snapshot = try await reading {
             try await client.snapshot(from: keys.entriesStart, to: keys.rangeEnd, pageTimeout: callTimeout)
         }
         let duplicates = EtcdReplica(of: snapshot, keys, named: name).failures
-        var check = Check()
+        var check = (keyCount: 0, failures: [String]())
         for keyValue in snapshot.keyValues {
             switch keys.meaning(of: keyValue.key) {
             case .reserved: continue
