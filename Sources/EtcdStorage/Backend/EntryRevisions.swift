@@ -152,7 +152,7 @@ struct EntryRevisions: Sendable {
             let modified = modRevision(of: name) ?? 0
             guard modified <= last, (modified == 0) == (earlier[name] == nil) else { return nil }
             // An invalid name is never stored.
-            if let key = key(of: name) { compares.append(TxnRequest.Compare(key: key, target: .modRevision(modified))) }
+            if let key = key(of: name) { compares.append(TxnRequest.Compare(key: key, modRevision: modified)) }
         }
         return compares
     }
@@ -160,13 +160,12 @@ struct EntryRevisions: Sendable {
     /// Comparisons of all entries. That of the range does not detect deletions: the fence detects those by this library, and a comparison
     /// of each key those by others, if there are not too many keys.
     private func comparesOfAll(since last: Int64) -> [TxnRequest.Compare] {
-        let range = TxnRequest.Compare(
-            key: keys.entriesStart, rangeEnd: keys.rangeEnd, relation: .less, target: .modRevision(last + 1))
-        let fence = TxnRequest.Compare(key: keys.fence, relation: .less, target: .modRevision(last + 1))
+        let range = TxnRequest.Compare(key: keys.entriesStart, rangeEnd: keys.rangeEnd, isLess: true, modRevision: last + 1)
+        let fence = TxnRequest.Compare(key: keys.fence, isLess: true, modRevision: last + 1)
         guard revisions.count <= Self.maximumCompares else { return [range, fence] }
         return [range, fence]
             + revisions.compactMap { name, revisions in
-                keys.key(of: name).map { TxnRequest.Compare(key: $0, target: .modRevision(revisions.modified)) }
+                keys.key(of: name).map { TxnRequest.Compare(key: $0, modRevision: revisions.modified) }
             }
     }
 }

@@ -33,16 +33,16 @@ extension EtcdBackend {
     private nonisolated(nonsending) func commits(
         after first: Int64, upTo last: Int64, of replica: EtcdReplica.View, isExact: Bool
     ) async throws -> [StorageCommit]? {
-        var request = WatchRequest.Create(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: first + 1)
-        (request.allowsFragments, request.includesPrevious) = (true, true)
+        let request = WatchRequest(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: first + 1, includesPrevious: true)
         let (stream, _) = try await client.watch(request, deadline: .now + callTimeout)
         defer { stream.close() }
         let start = EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: [])
         var progress = WatchProgress(after: start, memoryLimit: client.memoryLimit)
         var commits: [StorageCommit] = []
         var memorySize = 0
+        var splitter = GRPCMessageSplitter()
         while true {
-            for response in try await stream.next(deadline: .now + callTimeout) {
+            for response in try await stream.next(&splitter, deadline: .now + callTimeout) {
                 if case let oldest = response.compactRevision, oldest > 0 {
                     guard !isExact, oldest > first else { return nil }
                     return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false)

@@ -36,10 +36,13 @@ final class EtcdFollower: Sendable {
     private let client: EtcdClient
     /// The timing of the watch and of those who wait for it.
     let timing: EtcdWatch.Timing
-    private let state = AwaitableState(State())
+    private let state = Lock(State())
+    // The calls that wait for a state; used on the client's queue.
+    private let waiter: EventWaiter
 
     init(_ client: EtcdClient, _ keys: EntryKeys, named name: String, timing: EtcdWatch.Timing = EtcdWatch.Timing()) {
         (self.client, self.keys, self.name, self.timing) = (client, keys, name, timing)
+        waiter = EventWaiter(queue: client.executor.queue)
     }
 
     /// Begins to watch, unless it already has. The follower is retained until ``stop()``.
@@ -49,7 +52,7 @@ final class EtcdFollower: Sendable {
             state.task = Task(executorPreference: client.executor) {
                 let watch = EtcdWatch(
                     self.client, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing,
-                    isAwaited: { self.state.isAwaited })
+                    isAwaited: { self.waiter.isWaiting })
                 await self.client.run(watch) { self.receive($0) }
             }
         }
@@ -67,14 +70,12 @@ final class EtcdFollower: Sendable {
 
     // MARK: Following
 
-    // Called by one task, which determines the order of events.
+    // Called on the client's queue by one task, which determines the order of events.
     private func receive(_ step: WatchStep) {
-        state.update {
-            follow(step, &$0)
-        } before: { events in
-            // A store handles the events before the result of a transaction, which may be older.
-            for event in events { self.events.publish(event) }
-        }
+        let events = state.withLock { follow(step, &$0) }
+        // A store handles the events before the result of a transaction, which may be older.
+        for event in events { self.events.publish(event) }
+        waiter.wakeFinished()
     }
 
     private func follow(_ step: WatchStep, _ state: inout State) -> [StorageEvent] {
@@ -96,9 +97,9 @@ final class EtcdFollower: Sendable {
         case .eventsLost:
             let reason = "the cluster has not sent some changes, a bug of old versions of etcd"
             return [.failed(.historyLost(storage: name, reason: reason))]
-        case .page(let page):
-            if page.isFirst {
-                state.builder = EtcdReplica.Builder(page.clusterID, page.revision, keyCount: page.keyCount, keys, named: name)
+        case .page(let page, let keyCount, let isFirst):
+            if isFirst {
+                state.builder = EtcdReplica.Builder(page.clusterID, page.revision, keyCount: keyCount, keys, named: name)
             }
             state.builder?.add(page.keyValues)
             return []
@@ -106,24 +107,16 @@ final class EtcdFollower: Sendable {
         }
     }
 
-    /// The replica of a snapshot, whose pages may have been received already.
-    private func replica(of snapshot: EtcdSnapshot, _ state: inout State) -> EtcdReplica {
-        defer { state.builder = nil }
-        guard let builder = state.builder, builder.isOf(snapshot) else {
-            return EtcdReplica(of: snapshot, keys, named: name, after: state.replica?.view, avoiding: state.histories)
-        }
-        return builder.replica(after: state.replica?.view, avoiding: state.histories)
-    }
-
-    /// Continues with a snapshot: what has happened since the last event is not known step by step.
+    /// Continues with a snapshot, whose pages were received: what has happened since the last event is not known step by step.
     private func reset(to snapshot: EtcdSnapshot, _ state: inout State) -> [StorageEvent] {
+        guard let builder = state.builder.take() else { return [] }
         guard let earlier = state.replica else {
             // Subscribers get it when they subscribe.
-            state.replica = replica(of: snapshot, &state)
+            state.replica = builder.replica(after: nil, avoiding: state.histories)
             return []
         }
         state.histories.formUnion(earlier.identity.names)
-        var replica = replica(of: snapshot, &state)
+        var replica = builder.replica(after: earlier.view, avoiding: state.histories)
         let replacement = replica.interruption(after: earlier.view)
         defer { state.replica = replica }
         var events = replacement.map { [StorageEvent.failed(.historyLost(storage: name, reason: $0))] } ?? []
@@ -148,7 +141,7 @@ final class EtcdFollower: Sendable {
     ///
     /// - Throws: the reason why nothing can be read.
     nonisolated(nonsending) func current(until deadline: Instant) async throws -> EtcdReplica.View {
-        let result = await state.wait(until: deadline) { state -> Result<EtcdReplica.View, any Error>? in
+        let result = await wait(until: deadline) { state -> Result<EtcdReplica.View, any Error>? in
             if let replica = state.replica { return .success(replica.view) }
             return state.failure.map { .failure($0) }
         }
@@ -159,7 +152,7 @@ final class EtcdFollower: Sendable {
 
     /// The state of the keys after a new revision has arrived; nil if none does in time.
     nonisolated(nonsending) func newer(than revision: StorageRevision?, until deadline: Instant) async -> EtcdReplica.View? {
-        await state.wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
+        await wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
     }
 
     /// The latest state of the keys; nil before everything was read.
@@ -198,7 +191,7 @@ final class EtcdFollower: Sendable {
     ///
     /// - Returns: the entries with its edits; nil if the event does not arrive in time.
     nonisolated(nonsending) func outcome(of attempt: String, until deadline: Instant) async -> StorageEntries? {
-        await state.wait(until: deadline) { state in
+        await wait(until: deadline) { state in
             if case .stored(let entries)? = state.attempts[attempt] { entries } else { nil }
         }
     }
@@ -208,6 +201,16 @@ final class EtcdFollower: Sendable {
     nonisolated(nonsending) func wait(
         until deadline: Instant, where condition: @escaping @Sendable (EtcdReplica) -> Bool
     ) async -> Bool {
-        await state.wait(until: deadline) { state in state.replica.map(condition) == true ? true : nil } ?? false
+        await wait(until: deadline) { state in state.replica.map(condition) == true ? true : nil } ?? false
+    }
+
+    /// Waits until a closure, which is called under the lock, returns a value; returns nil at the deadline, or when the task is cancelled.
+    private nonisolated(nonsending) func wait<Value: Sendable>(
+        until deadline: Instant, for find: @escaping @Sendable (State) -> Value?
+    ) async -> Value? {
+        if let value = state.withLock({ find($0) }) { return value }
+        if deadline <= .now { return nil }
+        await waiter.wait(until: deadline) { self.state.withLock { find($0) != nil } }
+        return state.withLock { find($0) }
     }
 }

@@ -8,7 +8,7 @@
 /// another process wrote the number uses another name for the history than those that begin later.
 struct EtcdHistoryIdentity: Sendable, Hashable {
     /// The part of a transaction that writes the number, and its condition: that no one else has written one.
-    typealias Write = (compare: TxnRequest.Compare, put: PutRequest)
+    typealias Write = (compare: TxnRequest.Compare, put: TxnRequest.Operation)
 
     /// The name of the history in revisions of the storage.
     private(set) var name = ""
@@ -47,8 +47,8 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
     /// What the next transaction has to write; nil if the number is stored already.
     func write(to key: [UInt8]) -> Write? {
         guard stored == nil || isOutdated else { return nil }
-        let put = PutRequest(key: key, value: Array(String(number, radix: 16).utf8))
-        return (TxnRequest.Compare(key: key, target: .modRevision(modRevision)), put)
+        let put = TxnRequest.Operation.put(key: key, value: Array(String(number, radix: 16).utf8))
+        return (TxnRequest.Compare(key: key, modRevision: modRevision), put)
     }
 
     /// Whether a later identity can belong to the same history, which is known up to a revision.

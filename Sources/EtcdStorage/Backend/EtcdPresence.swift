@@ -45,7 +45,7 @@ struct EtcdPresence: Sendable {
     /// - Parameter isReplacing: whether to replace a stored value.
     /// - Throws: ``Replaced`` if there is a value that must not be replaced.
     mutating func store(isReplacing: Bool) async throws {
-        let grant = LeaseGrantRequest(timeToLive: timeToLive)
+        let grant = LeaseRequest.grant(timeToLive: timeToLive)
         let granted = try await client.call(grant, isRepeatable: true, deadline: .now + timeout)
         lease = granted.lease
         interval = .seconds(granted.timeToLive) / renewals
@@ -55,18 +55,18 @@ struct EtcdPresence: Sendable {
     private mutating func put(isReplacing: Bool) async throws {
         isStored = false
         var request = TxnRequest()
-        if !isReplacing { request.compares = [TxnRequest.Compare(key: key, target: .createRevision(0))] }
-        request.success = [.put(PutRequest(key: key, value: value, lease: lease))]
+        if !isReplacing { request.compares = [TxnRequest.Compare(key: key, modRevision: 0)] }
+        request.success = [.put(key: key, value: value, lease: lease)]
         let history = history.take()
         if let history {
             request.compares.append(history.compare)
-            request.success.append(.put(history.put))
+            request.success.append(history.put)
         }
         request.failure = [.range(RangeRequest(key: key))]
         let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
         if response.succeeded {
             revision = response.header.revision
-        } else if case .range(let range)? = response.results.first, let found = range.keyValues.first, found.lease == lease {
+        } else if let found = response.ranges.first??.keyValues.first, found.lease == lease {
             // An earlier attempt of the same request has stored it.
             revision = found.modRevision
         } else if history != nil {
@@ -89,9 +89,12 @@ struct EtcdPresence: Sendable {
                 // Retry sooner after a failure.
                 pause = interval / 4
                 do {
-                    let renewal = LeaseKeepAliveRequest(lease: lease)
-                    _ = try await client.call(renewal, isRepeatable: true, deadline: .now + interval)
-                    if !isStored { try await put(isReplacing: false) }
+                    let renewed = try await client.call(LeaseRequest.keepAlive(lease), isRepeatable: true, deadline: .now + interval)
+                    if renewed.timeToLive <= 0 {
+                        try await store(isReplacing: false)
+                    } else if !isStored {
+                        try await put(isReplacing: false)
+                    }
                 } catch let failure as EtcdFailure where failure.isLeaseNotFound {
                     try await store(isReplacing: false)
                 }
@@ -111,7 +114,7 @@ struct EtcdPresence: Sendable {
     /// Revokes the lease, which deletes the key, unless someone else has stored it again without this lease.
     func end() async throws {
         do {
-            _ = try await client.call(LeaseRevokeRequest(lease: lease), isRepeatable: true, deadline: .now + timeout)
+            _ = try await client.call(LeaseRequest.revoke(lease), isRepeatable: true, deadline: .now + timeout)
         } catch let failure as EtcdFailure where failure.isLeaseNotFound {
             // It has expired, or an earlier attempt of the same request has revoked it.
         }

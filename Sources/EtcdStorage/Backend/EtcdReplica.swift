@@ -3,15 +3,9 @@ import PropertyListCoding
 
 /// The keys under a prefix as of one revision: the entries, and the revisions that transactions compare.
 struct EtcdReplica: Sendable {
-    /// The effect of one revision.
-    struct Outcome: Sendable {
-        /// The differences, to be reported to stores; nil if no entry has changed.
-        var changes: StorageChanges?
-        /// The attempts of the transactions in the revision, which are the values of their tokens.
-        var attempts: [String] = []
-        /// Errors to be reported to stores.
-        var failures: [StorageError] = []
-    }
+    /// The effect of one revision: the differences, nil if no entry has changed, and the errors, both to be reported to stores, and the
+    /// attempts of the transactions in the revision, which are the values of their tokens.
+    typealias Outcome = (changes: StorageChanges?, attempts: [String], failures: [StorageError])
 
     private let name: String
     private let keys: EntryKeys
@@ -79,11 +73,6 @@ struct EtcdReplica: Sendable {
             values.reserveCapacity(capacity)
         }
 
-        /// Whether these are the keys of a snapshot, provided that all of its pages were added.
-        func isOf(_ snapshot: EtcdSnapshot) -> Bool {
-            replica.clusterID == snapshot.clusterID && replica.revision == snapshot.revision
-        }
-
         /// Adds keys that follow those before.
         mutating func add(_ keyValues: [KeyValue]) {
             for keyValue in keyValues {
@@ -119,7 +108,7 @@ struct EtcdReplica: Sendable {
 
     /// Applies all events of the next revision that has any.
     mutating func apply(_ events: [WatchEvent], at revision: Int64) -> Outcome {
-        var outcome = Outcome()
+        var outcome: Outcome = (nil, [], [])
         var values: [String: PropertyListValue?] = [:]
         // Deletions first: a name in another normalization may be stored in the same revision, after existing duplicates.
         for event in events where event.isDelete { delete(event.keyValue, &values) }

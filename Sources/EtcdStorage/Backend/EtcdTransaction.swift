@@ -113,8 +113,8 @@ struct EtcdTransaction: Sendable {
     /// Writes the token alone, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
     nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
         try await renewLease()
-        let mark = PutRequest(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
-        let request = TxnRequest(success: [.range(RangeRequest(key: keys.history)), .put(mark)])
+        let mark = TxnRequest.Operation.put(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
+        let request = TxnRequest(success: [.range(RangeRequest(key: keys.history)), mark])
         let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
         token.revision = response.header.revision
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
@@ -124,7 +124,7 @@ struct EtcdTransaction: Sendable {
 
     /// The first result of a transaction, which reads a key.
     private static func range(in response: TxnRequest.Response) throws(EtcdFailure) -> RangeRequest.Response {
-        guard case .range(let range)? = response.results.first else { throw EtcdFailure(code: nil, message: "a result is missing") }
+        guard let range = response.ranges.first.flatMap(\.self) else { throw EtcdFailure(code: nil, message: "a result is missing") }
         return range
     }
 
@@ -154,8 +154,8 @@ struct EtcdTransaction: Sendable {
         let tokenKey = keys.token(token.name)
         let void = Array("\(token.name) \(token.number)".utf8)
         var request = TxnRequest()
-        request.compares = [TxnRequest.Compare(key: tokenKey, target: .modRevision(lost.revision))]
-        request.success = [.put(PutRequest(key: tokenKey, value: void, lease: token.lease?.id ?? 0))]
+        request.compares = [TxnRequest.Compare(key: tokenKey, modRevision: lost.revision)]
+        request.success = [.put(key: tokenKey, value: void, lease: token.lease?.id ?? 0)]
         request.failure = [.range(RangeRequest(key: tokenKey))]
         let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
         follower.forget(lost.attempt)
@@ -179,23 +179,23 @@ struct EtcdTransaction: Sendable {
         guard let (compares, editedKeys, history) = prepared else { return nil }
         let tokenKey = keys.token(token.name)
         var request = TxnRequest()
-        request.compares = [TxnRequest.Compare(key: tokenKey, target: .modRevision(token.revision))] + compares
+        request.compares = [TxnRequest.Compare(key: tokenKey, modRevision: token.revision)] + compares
         var deletes = false
         for (name, key) in zip(names, editedKeys) {
             guard let key else { throw EntryKeys.unusable(name) }
             if let value = entries[name] {
-                request.success.append(.put(PutRequest(key: key, value: try EntryValue.encode(value, for: name))))
+                request.success.append(.put(key: key, value: try EntryValue.encode(value, for: name)))
             } else {
                 deletes = true
-                request.success.append(.deleteRange(DeleteRangeRequest(key: key)))
+                request.success.append(.delete(key: key))
             }
         }
         if let history {
             request.compares.append(history.compare)
-            request.success.append(.put(history.put))
+            request.success.append(history.put)
         }
-        if deletes { request.success.append(.put(PutRequest(key: keys.fence, value: Array(attempt.utf8)))) }
-        request.success.append(.put(PutRequest(key: tokenKey, value: Array(attempt.utf8), lease: token.lease?.id ?? 0)))
+        if deletes { request.success.append(.put(key: keys.fence, value: Array(attempt.utf8))) }
+        request.success.append(.put(key: tokenKey, value: Array(attempt.utf8), lease: token.lease?.id ?? 0))
         request.failure = [.range(RangeRequest(key: tokenKey))]
         return request
     }
@@ -203,7 +203,7 @@ struct EtcdTransaction: Sendable {
     /// Grants a new lease well before the old one expires.
     private nonisolated(nonsending) mutating func renewLease() async throws {
         if let lease = token.lease, .now < lease.renewal { return }
-        let request = LeaseGrantRequest(timeToLive: EtcdToken.timeToLive)
+        let request = LeaseRequest.grant(timeToLive: EtcdToken.timeToLive)
         let granted = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
         token.lease = (granted.lease, .now + .seconds(EtcdToken.timeToLive / 2))
     }

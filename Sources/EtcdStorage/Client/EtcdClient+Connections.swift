@@ -11,7 +11,9 @@ extension EtcdClient {
     }
 
     /// The result of opening a connection, which is nil until then.
-    typealias Opening = AwaitableState<Result<HTTP2Connection, ConnectionError>?>
+    final class Opening: Sendable {
+        let result = Lock<Result<HTTP2Connection, ConnectionError>?>(nil)
+    }
 
     /// Uses the connection to a member, or a new one if there is none, or if it was lost before the request was sent.
     func onConnection<Result>(
@@ -44,7 +46,7 @@ extension EtcdClient {
     private func opening(of member: Int) -> Opening? {
         if let opening = members[member].opening { return opening }
         if Task.isCancelled { return nil }
-        let opening = Opening(nil)
+        let opening = Opening()
         members[member].opening = opening
         // In a task of its own, which continues, and retains the client, if the first call is cancelled or times out.
         Task(executorPreference: executor) { await self.finish(opening, of: member) }
@@ -52,7 +54,10 @@ extension EtcdClient {
     }
 
     private func opened(_ opening: Opening?, of member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
-        if let result = await opening?.wait(until: deadline, for: { $0 }) { return try result.get() }
+        if let opening {
+            await waiter.wait(until: deadline) { opening.result.withLock { $0 != nil } }
+            if let result = opening.result.withLock({ $0 }) { return try result.get() }
+        }
         let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
         throw ConnectionError(endpoint: members[member].endpoint, reason: reason, mayHaveArrived: false)
     }
@@ -66,15 +71,16 @@ extension EtcdClient {
         }
         members[member].opening = nil
         if case .success(let connection) = result { members[member].connection = connection }
-        opening.update { $0 = result }
+        opening.result.withLock { $0 = result }
+        waiter.wakeFinished()
     }
 
     private func open(_ member: Int) async throws(ConnectionError) -> HTTP2Connection {
         let endpoint = members[member].endpoint
         let deadline = ContinuousClock.now + min(configuration.connectTimeout, configuration.requestTimeout)
-        guard let tls else { return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline) }
-        return try await HTTP2Connection.open(endpoint, scheme: "https", on: executor, deadline: deadline) {
-            try TLSSession(tls, host: endpoint.host, port: endpoint.port)
+        let filter = tls.map { tls in
+            { @Sendable () throws -> any ByteFilter in try TLSSession(tls, host: endpoint.host, port: endpoint.port) }
         }
+        return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline, filter: filter)
     }
 }

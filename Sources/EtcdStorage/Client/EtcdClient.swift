@@ -15,13 +15,13 @@ actor EtcdClient {
     nonisolated let endpointCount: Int
     /// The maximum size of a response in bytes.
     nonisolated let largestResponse: Int
-    /// The maximum memory for the keys of a snapshot in bytes.
-    nonisolated let memoryLimit: Int
     /// The queue of the client, which tasks prefer so as to call it without switching threads.
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)
     let configuration: EtcdConfiguration
     let tls: TLSContext?
     var members: [Member]
+    /// The calls that wait for a connection.
+    let waiter: EventWaiter
     private var preferred = 0
     // Fetches the token of the user, for all calls.
     private var token: Task<String?, any Error>?
@@ -29,6 +29,9 @@ actor EtcdClient {
     private var pauses: Set<Task<Void, any Error>> = []
     // Whether no member has served a request since a delay began.
     private var isAway = false
+
+    /// The maximum memory for the keys of a snapshot in bytes.
+    nonisolated var memoryLimit: Int { configuration.memoryLimit }
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
@@ -39,7 +42,8 @@ actor EtcdClient {
     /// - Parameter largestResponse: the maximum size of a response in bytes.
     /// - Throws: `StorageError` if an endpoint, a certificate or a key cannot be used.
     init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20) throws {
-        (self.configuration, self.largestResponse, memoryLimit) = (configuration, largestResponse, configuration.memoryLimit)
+        (self.configuration, self.largestResponse) = (configuration, largestResponse)
+        waiter = EventWaiter(queue: executor.queue)
         members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }
         endpointCount = members.count
         tls = try configuration.tls.map { try TLSContext($0) }
@@ -72,7 +76,7 @@ actor EtcdClient {
                 // The member that has issued the token is known to serve.
                 member = preferred
                 let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
-                let call = HTTPRequest(calling: Request.path, request.message, token: value)
+                let call = HTTPRequest(calling: request.path, request.message, token: value)
                 let result = try Request.response(try await send(call, to: member, deadline: limit))
                 endPauses()
                 return result
@@ -82,7 +86,7 @@ actor EtcdClient {
                     retry = try attempts.retry(after: error, renewsToken: token != nil)
                 } catch {
                     // An attempt without effect says nothing about earlier ones.
-                    guard attempts.mayHaveArrived, !Request.isRead, !(error is EtcdClientError) else { throw error }
+                    guard attempts.mayHaveArrived, !request.isRead, !(error is EtcdClientError) else { throw error }
                     throw EtcdClientError.unavailable(error, mayHaveArrived: true)
                 }
                 if retry.renewsToken { discard(token) }
@@ -99,17 +103,17 @@ actor EtcdClient {
     ///
     /// - Returns: the stream of the watch, and the member for ``markFailed(_:)``.
     /// - Throws: ``EtcdFailure`` from the member, or ``ConnectionError``; another member is preferred then.
-    func watch(_ request: WatchRequest.Create, deadline: Instant) async throws -> (stream: WatchStream, member: Int) {
+    func watch(_ request: WatchRequest, deadline: Instant) async throws -> (stream: HTTP2Stream, member: Int) {
         let token = try await value(of: sharedToken(of: configuration.credentials))
         let member = preferred
         do {
-            let request = HTTPRequest(calling: WatchRequest.path, WatchRequest.create(request).message, token: token)
+            let request = HTTPRequest(calling: WatchRequest.path, request.message, token: token)
             let stream = try await onConnection(to: member, deadline: deadline) { connection throws(ConnectionError) in
                 try await connection.stream(request, deadline: deadline)
             }
             if let failure = EtcdFailure(endOf: stream.fields, httpStatus: stream.status) { throw failure }
             endPauses()
-            return (WatchStream(stream), member)
+            return (stream, member)
         } catch {
             markFailed(member)
             throw error

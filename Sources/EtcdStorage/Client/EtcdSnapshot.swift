@@ -15,7 +15,7 @@ struct EtcdSnapshot: Sendable, Hashable {
             last = keyValue.key
         }
         // NUL means that the range has no end.
-        if let last, let end = range.rangeEnd, end != [0], !last.lexicographicallyPrecedes(end) {
+        if let last, range.rangeEnd != [0], !last.lexicographicallyPrecedes(range.rangeEnd) {
             throw EtcdFailure(page: "it has keys that are not in the range")
         }
         keyValues += page
@@ -29,25 +29,13 @@ extension EtcdFailure {
     }
 }
 
-extension EtcdSnapshot {
-    /// A part of a snapshot, in the order of the keys.
-    struct Page: Sendable {
-        var clusterID: UInt64
-        var revision: Int64
-        var keyValues: [KeyValue]
-        /// Whether it is the first one, also of a snapshot that was restarted.
-        var isFirst: Bool
-        var keyCount: Int
-    }
-}
-
 /// Reads a page of a range. The keys and values are decoded later, so that the next page can be requested before.
 private struct PageRequest: EtcdRequest {
     var range: RangeRequest
 
-    static var path: String { RangeRequest.path }
+    var path: String { range.path }
 
-    static var isRead: Bool { true }
+    var isRead: Bool { range.isRead }
 
     func write(to writer: inout ProtobufWriter) {
         range.write(to: &writer)
@@ -133,11 +121,12 @@ extension EtcdClient {
     ///
     /// - Parameters:
     ///   - pageTimeout: the timeout of each page, and of each attempt with a smaller one.
-    ///   - receive: called with each page, while the next one is being requested.
+    ///   - receive: called with each page, while the next one is being requested: its keys, the number of all keys, and whether it is the
+    ///     first page, also of a snapshot that was restarted.
     /// - Throws: the failure of a page; after several restarts, that of the last one.
     nonisolated(nonsending) func snapshot(
         from start: [UInt8], to end: [UInt8], keysOnly: Bool = false, pageSize: Int64 = 1_000, pageTimeout: Duration,
-        _ receive: (EtcdSnapshot.Page) -> Void = { _ in }
+        _ receive: (_ page: EtcdSnapshot, _ keyCount: Int, _ isFirst: Bool) -> Void = { _, _, _ in }
     ) async throws -> EtcdSnapshot {
         let first = PageRequest(range: RangeRequest(key: start, rangeEnd: end, limit: pageSize, keysOnly: keysOnly))
         var restarts = 0
@@ -155,23 +144,21 @@ extension EtcdClient {
     }
 
     private nonisolated(nonsending) func snapshot(
-        from first: PageRequest, pageTimeout: Duration, _ receive: (EtcdSnapshot.Page) -> Void
+        from first: PageRequest, pageTimeout: Duration, _ receive: (_ page: EtcdSnapshot, _ keyCount: Int, _ isFirst: Bool) -> Void
     ) async throws -> EtcdSnapshot {
         var response = try await page(first, timeout: pageTimeout)
         var snapshot = EtcdSnapshot(clusterID: response.header.clusterID, revision: response.header.revision, keyValues: [])
         var memorySize = 0
         func add(_ response: PageRequest.Response) throws(EtcdFailure) {
             let isFirst = snapshot.keyValues.isEmpty
-            let page = EtcdSnapshot.Page(
-                clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.keyValues(), isFirst: isFirst,
-                keyCount: Int(clamping: response.count))
+            let page = EtcdSnapshot(clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.keyValues())
             memorySize += page.keyValues.reduce(0) { $0 + $1.memorySize }
             guard memorySize <= memoryLimit else {
                 let reason = "take more than \(memoryLimit) bytes of memory; choose a longer prefix, or raise EtcdConfiguration.memoryLimit"
                 throw EtcdFailure(code: nil, message: "the keys under the prefix \(reason)")
             }
             try snapshot.append(page.keyValues, of: first.range)
-            receive(page)
+            receive(page, Int(clamping: response.count), isFirst)
         }
         // Half a megabyte of the 64 that a store allows, which a member can send in time.
         while let request = try first.next(after: response, at: snapshot.revision, growingTo: largestResponse / 128) {

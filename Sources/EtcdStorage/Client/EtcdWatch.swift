@@ -8,8 +8,8 @@ enum WatchStep: Sendable {
     case events(revision: Int64, [WatchEvent])
     /// The member has not sent events that etcd has had for a while; a reset follows.
     case eventsLost
-    /// A part of the following reset, unless reading the rest fails.
-    case page(EtcdSnapshot.Page)
+    /// A part of the following reset, unless reading the rest fails; see ``EtcdClient/snapshot(from:to:keysOnly:pageSize:pageTimeout:_:)``.
+    case page(EtcdSnapshot, keyCount: Int, isFirst: Bool)
     /// All keys at one revision, which may be an older one; the events in between are not known.
     case reset(EtcdSnapshot)
 }
@@ -94,7 +94,9 @@ struct EtcdWatch: Sendable {
     }
 
     private nonisolated(nonsending) mutating func reset(_ receive: (WatchStep) -> Void) async throws {
-        let snapshot = try await client.snapshot(from: range.start, to: range.end, pageTimeout: timing.page) { receive(.page($0)) }
+        let snapshot = try await client.snapshot(from: range.start, to: range.end, pageTimeout: timing.page) {
+            receive(.page($0, keyCount: $1, isFirst: $2))
+        }
         receive(.reset(snapshot))
         progress = WatchProgress(after: snapshot, memoryLimit: client.memoryLimit)
     }
@@ -122,8 +124,7 @@ extension EtcdWatch {
         guard let revision = progress?.revision else { return }
         progress?.reconnect()
         // A malformed response may contain the largest revision, and must not trap.
-        var request = WatchRequest.Create(key: range.start, rangeEnd: range.end, startRevision: revision &+ 1)
-        (request.notifiesProgress, request.allowsFragments) = (true, true)
+        let request = WatchRequest(key: range.start, rangeEnd: range.end, startRevision: revision &+ 1)
         let (stream, member) = try await client.watch(request, deadline: .now + timing.response)
         defer { stream.close() }
         do {
@@ -136,7 +137,7 @@ extension EtcdWatch {
     }
 
     /// Sends heartbeats until the task is cancelled or the stream has ended.
-    private static func sendHeartbeats(_ stream: WatchStream, every interval: Duration) async {
+    private static func sendHeartbeats(_ stream: HTTP2Stream, every interval: Duration) async {
         do {
             while true {
                 try await Task.sleep(for: interval)
@@ -147,10 +148,11 @@ extension EtcdWatch {
         }
     }
 
-    private nonisolated(nonsending) mutating func read(_ stream: WatchStream, _ receive: (WatchStep) -> Void) async throws {
+    private nonisolated(nonsending) mutating func read(_ stream: HTTP2Stream, _ receive: (WatchStep) -> Void) async throws {
+        var splitter = GRPCMessageSplitter()
         while true {
             let start = ContinuousClock.now
-            let responses = try await stream.next(deadline: start + timing.silence)
+            let responses = try await stream.next(&splitter, deadline: start + timing.silence)
             if .now - start > timing.heartbeat * 2 { hasStalled = true }
             for response in responses {
                 try await handle(response, receive)

@@ -1,5 +1,3 @@
-import ObservableStorage
-
 /// gRPC calls as HTTP/2 requests.
 extension HTTPRequest {
     /// Creates the request of a call, whose path is that of the service and the method, with its first message.
@@ -47,40 +45,30 @@ extension EtcdRequest {
             let count = messages.isEmpty ? "0 messages" : "2 messages or more"
             throw EtcdFailure(code: nil, message: "a response with \(count) instead of one", httpStatus: response.status)
         }
-        return try Self.response(from: message)
+        return try Response(message: message)
     }
 }
 
-/// A watch at one member: a bidirectional gRPC stream. Releasing it ends it.
-final class WatchStream: Sendable {
-    private let stream: HTTP2Stream
-    private let received = Lock(GRPCMessageSplitter())
-
-    init(_ stream: HTTP2Stream) {
-        self.stream = stream
-    }
-
-    /// Waits for the next messages. Only one call may wait at a time.
+/// A watch at one member, a bidirectional gRPC stream.
+extension HTTP2Stream {
+    /// Waits for the next messages.
     ///
+    /// - Parameter splitter: divides the bytes of this stream.
     /// - Returns: the messages that have arrived together; empty if only a part of one has.
     /// - Throws: ``EtcdFailure`` at the end of the stream; ``ConnectionError``.
-    nonisolated(nonsending) func next(deadline: ContinuousClock.Instant) async throws -> [WatchResponse] {
-        try received.withLock { try $0.check() }
-        switch try await stream.next(deadline: deadline) {
-        case .data(let bytes): return try received.withLock { try $0.append(bytes) }.map { try WatchResponse(message: $0) }
+    nonisolated(nonsending) func next(
+        _ splitter: inout GRPCMessageSplitter, deadline: ContinuousClock.Instant
+    ) async throws -> [WatchResponse] {
+        try splitter.check()
+        switch try await next(deadline: deadline) {
+        case .data(let bytes): return try splitter.append(bytes).map { try WatchResponse(message: $0) }
         case .end(let trailers):
-            throw EtcdFailure(endOf: trailers, httpStatus: stream.status)
-                ?? EtcdFailure(code: nil, message: "the member has ended the stream")
+            throw EtcdFailure(endOf: trailers, httpStatus: status) ?? EtcdFailure(code: nil, message: "the member has ended the stream")
         }
     }
 
     /// Sends a heartbeat, to which the member responds after the events that it has sent.
     nonisolated(nonsending) func requestProgress() async throws(ConnectionError) {
-        try await stream.write(GRPCMessageSplitter.framed(WatchRequest.progress.message))
-    }
-
-    /// Ends the watch; a call that waits fails.
-    func close() {
-        stream.close()
+        try await write(GRPCMessageSplitter.framed(WatchRequest.progress))
     }
 }

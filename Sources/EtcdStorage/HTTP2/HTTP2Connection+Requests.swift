@@ -3,6 +3,7 @@ import ObservableStorage
 
 extension HTTP2Connection {
     private static let largestReadCount = 16
+    private static let streamBufferSize = 1 << 20
 
     /// Sends a request and returns the whole response.
     ///
@@ -11,7 +12,7 @@ extension HTTP2Connection {
         let (id, earlier) = try begin(request, maximumBodySize: maximumBodySize, isStream: false, deadline: deadline)
         defer { end(id) }
         try await wait(for: id, since: earlier, until: deadline) { $0.trailers != nil }
-        guard let exchange = requests[id], let status = exchange.status, let trailers = exchange.trailers else {
+        guard let exchange = exchanges[id], let status = exchange.status, let trailers = exchange.trailers else {
             throw error(.closed, of: id)
         }
         return HTTPResponse(status: status, fields: exchange.fields, body: exchange.body, trailers: trailers)
@@ -22,7 +23,7 @@ extension HTTP2Connection {
         let (id, earlier) = try begin(request, maximumBodySize: HTTP2Session.windowSize, isStream: true, deadline: deadline)
         do throws(ConnectionError) {
             try await wait(for: id, since: earlier, until: deadline) { $0.status != nil }
-            guard let exchange = requests[id], let status = exchange.status else { throw error(.closed, of: id) }
+            guard let exchange = exchanges[id], let status = exchange.status else { throw error(.closed, of: id) }
             return HTTP2Stream(id, of: self, status: status, fields: exchange.fields)
         } catch {
             end(id)
@@ -54,10 +55,10 @@ extension HTTP2Connection {
         // block the queue.
         var count = 0
         while count < Self.largestReadCount, read() { count += 1 }
-        guard failure == nil, requests.session.canOpen else { throw error(failure ?? .noFurtherStreams) }
+        guard failure == nil, session.canOpen else { throw error(failure ?? .noFurtherStreams) }
         let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
-        let exchange = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
-        let id = requests.open(fields, request.body, exchange)
+        let id = session.open(fields, request.body, isEnd: !isStream)
+        exchanges[id] = HTTP2Exchange(start: start, maximumBodySize: maximumBodySize, isStream: isStream)
         updateAvailability()
         let earlier = arrivals
         flush()
@@ -67,34 +68,62 @@ extension HTTP2Connection {
     /// The next part of the body of a stream, or its end.
     func nextPart(of id: UInt32, deadline: Instant) async throws(ConnectionError) -> HTTP2Stream.Part {
         // Checked here: a call that was woken and has not resumed yet is unknown to the waiter.
-        guard requests[id]?.isAwaited != true else { throw error(.busy, of: id) }
-        requests.setAwaited(true, id)
-        defer { requests.setAwaited(false, id) }
+        guard exchanges[id]?.isAwaited != true else { throw error(.busy, of: id) }
+        exchanges[id]?.isAwaited = true
+        defer { exchanges[id]?.isAwaited = false }
         try await wait(for: id, since: arrivals, until: deadline) { !$0.body.isEmpty || $0.trailers != nil }
-        guard let part = requests.takeBody(of: id) else { throw error(.closed, of: id) }
+        guard let part = exchanges[id]?.takeBody() else { throw error(.closed, of: id) }
+        if part.isEmpty { return .end(trailers: exchanges[id]?.trailers ?? []) }
+        // The server may send more.
+        session.use(part.count, of: id)
         flush()
-        return part.isEmpty ? .end(trailers: requests[id]?.trailers ?? []) : .data(part)
+        return .data(part)
     }
 
     /// Sends bytes of the body of a stream's request; fails if too many would be pending.
     func write(_ bytes: [UInt8], on id: UInt32) throws(ConnectionError) {
-        do throws(ConnectionError.Reason) {
-            // The stream may have ended before the connection, for another reason.
-            if let failure { throw requests[id]?.failure ?? failure }
-            try requests.write(bytes, on: id)
+        // The stream may have ended before the connection, for another reason.
+        if let failure = exchanges[id]?.failure ?? failure { throw error(failure, of: id) }
+        guard exchanges[id] != nil else { throw error(.closed, of: id) }
+        guard session.pendingCount(of: id) + bytes.count <= Self.streamBufferSize else { throw error(.sendBufferFull, of: id) }
+        session.send(bytes, on: id, isEnd: false)
+        flush()
+    }
+
+    /// Adds an event to the response on its stream, and wakes the calls that wait for it.
+    func receive(_ event: HTTP2Session.Event) {
+        let id = event.stream
+        do throws(HTTP2Violation) {
+            switch event {
+            case .fields(_, let fields, let isEnd): try exchanges[id]?.receive(fields, isEnd: isEnd)
+            case .data(_, let bytes, let isEnd):
+                try exchanges[id]?.receive(bytes, isEnd: isEnd)
+                if exchanges[id]?.isStream == false { session.use(bytes.count, of: id) }
+            case .reset(_, let code): exchanges[id]?.fail(.reset(code: code), isRefused: code == HTTP2ErrorCode.refusedStream)
+            case .goAway(let last):
+                for id in exchanges.keys where id > last {
+                    exchanges[id]?.fail(.closedByPeer, isRefused: true)
+                    waiter.wake(id)
+                }
+            }
         } catch {
-            throw self.error(error, of: id)
+            fail(id, error == .messageTooLarge ? .responseTooLarge : .invalidResponse(error.rawValue))
         }
-        flush()
+        // Other calls wait for the end of the response.
+        if let exchange = exchanges[id], exchange.isStream || exchange.hasEnded { waiter.wake(id) }
     }
 
+    /// Fails a stream; the part of the response that has arrived can still be read.
     private func fail(_ id: UInt32, _ reason: ConnectionError.Reason) {
-        requests.fail(id, reason)
+        exchanges[id]?.fail(reason)
+        session.close(id)
         flush()
     }
 
+    /// Ends a stream whose response is not needed any more.
     private func end(_ id: UInt32) {
-        guard requests.end(id) else { return }
+        guard exchanges.removeValue(forKey: id) != nil else { return }
+        session.close(id)
         flush()
         updateAvailability()
     }
@@ -103,14 +132,14 @@ extension HTTP2Connection {
     ///
     /// - Parameter earlier: the count of arrivals before the call.
     private func wait(
-        for id: UInt32, since earlier: Int, until deadline: Instant, _ condition: (HTTP2Exchange) -> Bool
+        for id: UInt32, since earlier: Int, until deadline: Instant, _ condition: @escaping (HTTP2Exchange) -> Bool
     ) async throws(ConnectionError) {
         while true {
-            guard let exchange = requests[id] else { throw error(.closed, of: id) }
+            guard let exchange = exchanges[id] else { throw error(.closed, of: id) }
             if condition(exchange) { return }
             if let reason = exchange.failure { throw error(reason, of: id) }
             let wake = await waiter.wait(for: id, until: deadline) {
-                requests[id].map { condition($0) || $0.failure != nil } ?? true
+                self.exchanges[id].map { condition($0) || $0.failure != nil } ?? true
             }
             switch wake {
             case .event: continue

@@ -21,7 +21,10 @@ actor HTTP2Connection {
     private nonisolated let isAvailable = Atomic(false)
     let scheme: String
     private(set) var channel: SocketChannel?
-    var requests = HTTP2Requests()
+    /// The frames of the connection. Every call may produce output, which ``flush()`` sends.
+    var session = HTTP2Session()
+    /// The part of each response that has arrived, by stream, until the end of the call.
+    var exchanges: [UInt32: HTTP2Exchange] = [:]
     /// How often something was received.
     private(set) var arrivals = 0
     // Whether nothing has arrived since a call began to wait whose deadline has passed.
@@ -40,7 +43,7 @@ actor HTTP2Connection {
     }
 
     /// Whether the connection has ever taken a request.
-    var hasTakenRequest: Bool { requests.session.hasOpened }
+    var hasTakenRequest: Bool { session.hasOpened }
 
     private init(_ endpoint: Endpoint, scheme: String, on executor: DispatchQueueExecutor) {
         (self.endpoint, self.scheme, self.executor) = (endpoint, scheme, executor)
@@ -54,19 +57,18 @@ actor HTTP2Connection {
     /// All addresses of the host are tried; each gets an equal share of the remaining time.
     ///
     /// - Parameters:
-    ///   - scheme: `http`, or `https` if the filter encrypts.
     ///   - executor: the queue of the connection. Calls by an actor on the same queue do not switch threads.
-    ///   - filter: creates the filter of the bytes, if there is one, on that queue.
+    ///   - filter: creates the filter that encrypts the bytes, on that queue; nil if they are not encrypted.
     nonisolated(nonsending) static func open(
-        _ endpoint: Endpoint, scheme: String = "http", on executor: DispatchQueueExecutor = DispatchQueueExecutor(label: "HTTP2Connection"),
-        deadline: Instant, filter: @escaping @Sendable () throws -> (any ByteFilter)? = { nil }
+        _ endpoint: Endpoint, on executor: DispatchQueueExecutor = DispatchQueueExecutor(label: "HTTP2Connection"), deadline: Instant,
+        filter: (@Sendable () throws -> any ByteFilter)? = nil
     ) async throws(ConnectionError) -> HTTP2Connection {
-        let connection = HTTP2Connection(endpoint, scheme: scheme, on: executor)
+        let connection = HTTP2Connection(endpoint, scheme: filter == nil ? "http" : "https", on: executor)
         try await connection.connect(deadline: deadline, filter: filter)
         return connection
     }
 
-    private func connect(deadline: Instant, filter: @Sendable () throws -> (any ByteFilter)?) async throws(ConnectionError) {
+    private func connect(deadline: Instant, filter: (@Sendable () throws -> any ByteFilter)?) async throws(ConnectionError) {
         if Task.isCancelled { throw error(.cancelled) }
         let socket: Socket
         do throws(ConnectionError.Reason) {
@@ -75,14 +77,14 @@ actor HTTP2Connection {
             throw self.error(error)
         }
         do {
-            channel = SocketChannel(socket, filter: try filter())
+            channel = SocketChannel(socket, filter: try filter?())
         } catch {
             close(.filter(String(describing: error)))
         }
         try await wait(until: deadline) { $0.channel?.isReady == true }
         flush()
         channel?.closingBytes = HTTP2FrameHead.goAway(code: HTTP2ErrorCode.noError)
-        try await wait(until: deadline) { $0.requests.hasSettings }
+        try await wait(until: deadline) { $0.session.hasSettings }
         updateAvailability()
     }
 
@@ -103,42 +105,40 @@ actor HTTP2Connection {
 
     private func addresses(deadline: Instant) async throws(ConnectionError.Reason) -> [SocketAddress] {
         if let numeric = SocketAddress.numeric(endpoint) { return numeric }
-        let resolution = AwaitableState(Result<[SocketAddress], ConnectionError.Reason>?.none)
-        DispatchQueue.global().async { [endpoint] in
+        let resolution = Lock<Result<[SocketAddress], ConnectionError.Reason>?>(nil)
+        DispatchQueue.global().async { [endpoint, executor, waiter] in
             let result = SocketAddress.all(of: endpoint)
-            resolution.update { $0 = result }
+            resolution.withLock { $0 = result }
+            executor.queue.async { waiter.wakeFinished() }
         }
-        if let result = await resolution.wait(until: deadline, for: { $0 }) { return try result.get() }
-        throw Task.isCancelled ? .cancelled : .deadlineExceeded
+        let wake = await waiter.wait(for: Self.connection, until: deadline) { resolution.withLock { $0 != nil } }
+        if let result = resolution.withLock({ $0 }) { return try result.get() }
+        throw wake == .cancelled ? .cancelled : .deadlineExceeded
     }
 
     private func connectedSocket(to address: SocketAddress, deadline: Instant) async throws(ConnectionError.Reason) -> Socket {
+        let socket = try Socket(connectingTo: address, queue: executor.queue) { [weak self] in
+            self?.assumeIsolated { _ = $0.read() }
+        } onWritable: { [weak self] in
+            self?.assumeIsolated {
+                $0.waiter.wake(Self.connection)
+                $0.channel?.flush()
+            }
+        }
         var wake = EventWaiter.Wake.event
-        do throws(SocketError) {
-            let socket = try Socket(connectingTo: address, queue: executor.queue) { [weak self] in
-                self?.assumeIsolated { _ = $0.read() }
-            } onWritable: { [weak self] in
-                self?.assumeIsolated {
-                    $0.waiter.wake(Self.connection)
-                    $0.channel?.flush()
-                }
-            }
-            while wake == .event {
-                if try socket.isConnected() { return socket }
-                socket.resumeWriting()
-                wake = await waiter.wait(for: Self.connection, until: deadline) { false }
-            }
-        } catch {
-            throw .socket(error)
+        while wake == .event {
+            if try socket.isConnected() { return socket }
+            socket.resumeWriting()
+            wake = await waiter.wait(for: Self.connection, until: deadline) { false }
         }
         throw wake == .cancelled ? .cancelled : .deadlineExceeded
     }
 
     /// Waits for a condition while the connection is opened; closes the connection and throws if the wait ends without it.
-    private func wait(until deadline: Instant, for condition: (isolated HTTP2Connection) -> Bool) async throws(ConnectionError) {
+    private func wait(until deadline: Instant, for condition: @escaping (isolated HTTP2Connection) -> Bool) async throws(ConnectionError) {
         while !condition(self) {
             if let failure { throw error(failure) }
-            switch await waiter.wait(for: Self.connection, until: deadline, unless: { condition(self) || failure != nil }) {
+            switch await waiter.wait(for: Self.connection, until: deadline, unless: { condition(self) || self.failure != nil }) {
             case .event: continue
             case .deadlineExceeded: close(.deadlineExceeded)
             case .cancelled: close(.cancelled)
@@ -151,11 +151,8 @@ actor HTTP2Connection {
     /// Receives what has arrived; returns whether anything has.
     func read() -> Bool {
         do throws(ConnectionError.Reason) {
-            switch try channel?.receive() {
-            case .bytes(let bytes): try receive(bytes)
-            case .end: close(.closedByPeer)
-            case nil: return false
-            }
+            guard let bytes = try channel?.receive() else { return false }
+            try receive(bytes)
         } catch {
             close(error)
         }
@@ -168,7 +165,8 @@ actor HTTP2Connection {
         arrivals += 1
         isSilent = false
         do throws(HTTP2Violation) {
-            for id in try requests.receive(bytes) { waiter.wake(id) }
+            session.receive(bytes)
+            while let event = try session.nextEvent() { receive(event) }
         } catch {
             channel?.closingBytes = HTTP2FrameHead.goAway(code: error.code)
             throw .invalidResponse(error.rawValue)
@@ -179,7 +177,7 @@ actor HTTP2Connection {
 
     /// Sends the output of the session.
     func flush() {
-        let output = requests.session.takeOutput()
+        let output = session.takeOutput()
         guard failure == nil, !output.isEmpty else { return }
         do throws(ConnectionError.Reason) {
             try channel?.send(output)
@@ -191,7 +189,7 @@ actor HTTP2Connection {
 
     /// Updates whether the connection takes another request.
     func updateAvailability() {
-        isAvailable.store(failure == nil && !isSilent && requests.session.canOpen, ordering: .releasing)
+        isAvailable.store(failure == nil && !isSilent && session.canOpen, ordering: .releasing)
     }
 
     /// Takes no further requests until something arrives, because nothing has while a call waited; closes the connection if no other call
@@ -200,7 +198,7 @@ actor HTTP2Connection {
         // The server may have disappeared with its machine or its network, which the system would notice much later.
         isSilent = true
         updateAvailability()
-        if requests.haveEnded(except: id) { close(.deadlineExceeded) }
+        if exchanges.allSatisfy({ $0 == id || $1.hasEnded }) { close(.deadlineExceeded) }
     }
 
     // MARK: - Closing
@@ -221,7 +219,7 @@ actor HTTP2Connection {
         default: break
         }
         channel?.close()
-        requests.failAll(reason)
+        for id in exchanges.keys { exchanges[id]?.fail(reason) }
         waiter.wakeAll()
     }
 
@@ -231,7 +229,7 @@ actor HTTP2Connection {
     }
 
     private func mayHaveArrived(_ id: UInt32) -> Bool {
-        guard let exchange = requests[id] else { return true }
+        guard let exchange = exchanges[id] else { return true }
         // On an open connection, pending bytes may be sent later.
         let isSent = failure == nil || channel.map { $0.writtenCount > exchange.start } ?? false
         return isSent && !exchange.isRefused

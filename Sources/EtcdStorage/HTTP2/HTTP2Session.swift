@@ -4,8 +4,6 @@
 struct HTTP2Session: Sendable {
     /// An event on the connection or a stream.
     enum Event: Sendable, Hashable {
-        /// The server's first settings.
-        case settings
         /// The head of a response, or its trailers.
         case fields(stream: UInt32, [HTTPField], isEnd: Bool)
         /// Bytes of a body, and whether it ends with them.
@@ -19,7 +17,7 @@ struct HTTP2Session: Sendable {
         var stream: UInt32 {
             switch self {
             case .fields(let stream, _, _), .data(let stream, _, _), .reset(let stream, _): stream
-            case .settings, .goAway: 0
+            case .goAway: 0
             }
         }
     }
@@ -41,7 +39,8 @@ struct HTTP2Session: Sendable {
     /// Whether a stream has ever been opened.
     private(set) var hasOpened = false
     private var settings = HTTP2ServerSettings()
-    private var hasSettings = false
+    /// Whether the server has sent its first settings.
+    private(set) var hasSettings = false
     private var isGoingAway = false
     // How many bytes this side may send on all streams. The sum of two windows may overflow an Int of 32 bits.
     private var sendWindow = Int64(Self.initialWindow)
@@ -159,7 +158,7 @@ struct HTTP2Session: Sendable {
             guard payload.count == 4 else { throw .frameSize }
             guard streams.removeValue(forKey: head.stream) != nil else { return nil }
             return .reset(stream: head.stream, code: payload.bigEndian)
-        case .settings: return try receiveSettings(head, payload)
+        case .settings: try receiveSettings(head, payload)
         case .ping:
             guard head.stream == 0 else { throw .streamNumber }
             guard payload.count == 8 else { throw .frameSize }
@@ -205,11 +204,11 @@ struct HTTP2Session: Sendable {
         return .fields(stream: head.stream, fields, isEnd: isEnd)
     }
 
-    private mutating func receiveSettings(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
+    private mutating func receiveSettings(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
         guard head.stream == 0 else { throw .streamNumber }
         if head.flags.contains(.acknowledgement) {
             guard payload.isEmpty else { throw .frameSize }
-            return nil
+            return
         }
         let window = settings.initialWindow
         try settings.apply(payload)
@@ -218,8 +217,7 @@ struct HTTP2Session: Sendable {
         }
         HTTP2FrameHead.append(.settings, .acknowledgement, stream: 0, [], to: &output)
         flushAll()
-        defer { hasSettings = true }
-        return hasSettings ? nil : .settings
+        hasSettings = true
     }
 
     private mutating func receiveWindowUpdate(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {

@@ -6,8 +6,8 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
     enum Reason: Hashable, Sendable {
         /// The host name cannot be resolved, with the resolver's reason.
         case unknownHost(String)
-        /// A system call failed.
-        case socket(SocketError)
+        /// A system call failed with an error number.
+        case socket(call: String, code: Int32)
         /// The server closed the connection before the end of the response, or went away without processing the request.
         case closedByPeer
         /// The server reset the stream before the end of the response, with an HTTP/2 error code.
@@ -51,7 +51,7 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
     var description: String {
         switch self {
         case .unknownHost(let reason): "the host cannot be found: \(reason)"
-        case .socket(let error): error.description
+        case .socket(let call, let code): "\(call): \(String(cString: strerror(code)))"
         case .closedByPeer: "the server closed the connection"
         case .reset(let code): "the server reset the stream (code \(code))"
         case .invalidResponse(let violation): "the server's response is not valid: \(violation)"
@@ -65,18 +65,5 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
         case .invalidRequest: "the fields of the request contain characters that are not allowed"
         case .sendBufferFull: "the server does not read what is sent to it"
         }
-    }
-}
-
-/// A system call that failed.
-struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The name of the call.
-    let call: String
-    /// Its error number.
-    let code: Int32
-
-    /// The call and the system's description of the error.
-    var description: String {
-        "\(call): \(String(cString: strerror(code)))"
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 
 /// Suspends calls on a serial queue until an event, a deadline or a cancellation.
 ///
@@ -15,8 +16,9 @@ final class EventWaiter: @unchecked Sendable {
     }
 
     private struct Waiting {
-        let number: Int
+        let number: UInt32
         let deadline: Instant
+        let isOver: () -> Bool
         let continuation: CheckedContinuation<Wake, Never>
     }
 
@@ -25,9 +27,9 @@ final class EventWaiter: @unchecked Sendable {
     // The time for which the timer is set.
     private var alarm: Instant?
     private var waiting: [UInt32: Waiting] = [:]
-    private var lastNumber = 0
+    private let lastNumber = Atomic<UInt32>(0)
 
-    /// - Parameter queue: the serial queue on which all methods are called.
+    /// - Parameter queue: the serial queue on which all methods are called, if they do not say otherwise.
     init(queue: DispatchQueue) {
         self.queue = queue
         timer = DispatchSource.makeTimerSource(queue: queue)
@@ -39,18 +41,20 @@ final class EventWaiter: @unchecked Sendable {
         timer.cancel()
     }
 
+    /// Whether a call waits.
+    var isWaiting: Bool { !waiting.isEmpty }
+
     /// Waits for an event, the deadline or the cancellation of the task, on an actor whose executor is the queue. Only one call at a time
     /// may wait for an event.
     ///
     /// - Parameters:
     ///   - id: identifies the event for ``wake(_:_:)``.
     ///   - deadline: when the wait times out.
-    ///   - isOver: whether there is no need to wait; called on the queue right before the call is suspended.
+    ///   - isOver: whether there is no need to wait; called on the queue right before the call is suspended, and by ``wakeFinished()``.
     func wait(
-        for id: UInt32, until deadline: Instant, isolation: isolated (any Actor) = #isolation, unless isOver: () -> Bool
+        for id: UInt32, until deadline: Instant, isolation: isolated (any Actor) = #isolation, unless isOver: @escaping () -> Bool
     ) async -> Wake {
-        lastNumber += 1
-        let number = lastNumber
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
             // The closure runs on the actor only if it captures it.
             _ = isolation
@@ -58,7 +62,7 @@ final class EventWaiter: @unchecked Sendable {
                 if isOver() { return continuation.resume(returning: .event) }
                 // The handler may have been called before the call waited.
                 if Task.isCancelled { return continuation.resume(returning: .cancelled) }
-                waiting[id] = Waiting(number: number, deadline: deadline, continuation: continuation)
+                waiting[id] = Waiting(number: number, deadline: deadline, isOver: isOver, continuation: continuation)
                 setAlarm(deadline)
             }
         } onCancel: {
@@ -68,9 +72,35 @@ final class EventWaiter: @unchecked Sendable {
         }
     }
 
+    /// Waits on any executor until a condition holds, the deadline passes or the task is cancelled; the call resumes there, without a detour
+    /// over the queue, which may be busy. Not in one waiter with calls that wait for an event.
+    ///
+    /// - Parameter isOver: the condition; called on the queue, at first and by ``wakeFinished()``.
+    nonisolated(nonsending) func wait(until deadline: Instant, unless isOver: @escaping @Sendable () -> Bool) async {
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        _ = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Wake, Never>) in
+                queue.async {
+                    if isOver() { return continuation.resume(returning: .event) }
+                    self.waiting[number] = Waiting(number: number, deadline: deadline, isOver: isOver, continuation: continuation)
+                    self.setAlarm(deadline)
+                }
+                // The handler may have been called before the call waited.
+                if Task.isCancelled { queue.async { self.wake(number, .cancelled) } }
+            }
+        } onCancel: {
+            queue.async { self.wake(number, .cancelled) }
+        }
+    }
+
     /// Resumes the call that waits for an event, if there is one.
     func wake(_ id: UInt32, _ wake: Wake = .event) {
         waiting.removeValue(forKey: id)?.continuation.resume(returning: wake)
+    }
+
+    /// Resumes the calls that need not wait any more.
+    func wakeFinished() {
+        for (id, waiting) in waiting where waiting.isOver() { wake(id) }
     }
 
     /// Resumes all calls.

@@ -23,9 +23,9 @@ final class Socket {
     init(
         connectingTo address: SocketAddress, queue: DispatchQueue, onReadable: @escaping @Sendable () -> Void,
         onWritable: @escaping @Sendable () -> Void
-    ) throws(SocketError) {
-        let descriptor = SocketConstants.open(address.family)
-        guard descriptor >= 0 else { throw SocketError(call: "socket", code: errno) }
+    ) throws(ConnectionError.Reason) {
+        let descriptor = Self.open(address.family)
+        guard descriptor >= 0 else { throw .socket(call: "socket", code: errno) }
         // Each write is a complete request, which must not wait for more data.
         Self.set(TCP_NODELAY, of: descriptor, level: Int32(IPPROTO_TCP))
         // On Linux, Dispatch loses events if two sources of one descriptor are suspended and released independently.
@@ -34,7 +34,7 @@ final class Socket {
         guard code == 0 || code == EINPROGRESS || code == EINTR else {
             if writeDescriptor >= 0 { close(writeDescriptor) }
             close(descriptor)
-            throw SocketError(call: "connect", code: code)
+            throw .socket(call: "connect", code: code)
         }
         self.descriptor = descriptor
         self.writeDescriptor = writeDescriptor
@@ -62,18 +62,18 @@ final class Socket {
     }
 
     /// Whether the connection is established; throws the reason if that failed.
-    func isConnected() throws(SocketError) -> Bool {
+    func isConnected() throws(ConnectionError.Reason) -> Bool {
         var code: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
         if getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) != 0 { code = errno }
-        guard code == 0 else { throw SocketError(call: "connect", code: code) }
+        guard code == 0 else { throw .socket(call: "connect", code: code) }
         var address = sockaddr()
         size = socklen_t(MemoryLayout<sockaddr>.size)
         return getpeername(descriptor, &address, &size) == 0
     }
 
     /// Reads up to a number of bytes; returns an empty array at the end, and nil if nothing has arrived.
-    func read(atMost size: Int) throws(SocketError) -> [UInt8]? {
+    func read(atMost size: Int) throws(ConnectionError.Reason) -> [UInt8]? {
         var count = 0
         var code: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, initialized in
@@ -84,17 +84,17 @@ final class Socket {
             initialized = max(0, count)
         }
         if count >= 0 { return bytes }
-        guard code == EAGAIN || code == EWOULDBLOCK else { throw SocketError(call: "recv", code: code) }
+        guard code == EAGAIN || code == EWOULDBLOCK else { throw .socket(call: "recv", code: code) }
         return nil
     }
 
     /// Writes bytes, and returns how many were accepted; 0 if the send buffer is full.
-    func write(_ bytes: ArraySlice<UInt8>) throws(SocketError) -> Int {
+    func write(_ bytes: ArraySlice<UInt8>) throws(ConnectionError.Reason) -> Int {
         while true {
-            let count = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, SocketConstants.sendFlags) }
+            let count = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Self.sendFlags) }
             if count >= 0 { return count }
             if errno == EAGAIN || errno == EWOULDBLOCK { return 0 }
-            guard errno == EINTR else { throw SocketError(call: "send", code: errno) }
+            guard errno == EINTR else { throw .socket(call: "send", code: errno) }
         }
     }
 
@@ -130,8 +130,8 @@ final class Socket {
     }
 }
 
-/// Differences between platforms: the types of constants, and how to prevent that a write to a closed connection ends the process.
-enum SocketConstants {
+// Differences between platforms: the types of constants, and how to prevent that a write to a closed connection ends the process.
+extension Socket {
     static let stream = number(SOCK_STREAM)
 
     fileprivate static func number(_ constant: Int32) -> Int32 { constant }
@@ -141,7 +141,7 @@ enum SocketConstants {
 }
 
 #if canImport(Darwin)
-    extension SocketConstants {
+    extension Socket {
         static let sendFlags: Int32 = 0
 
         /// Creates a non-blocking socket that child processes do not inherit; -1 with `errno` if that fails.
@@ -150,12 +150,12 @@ enum SocketConstants {
             guard descriptor >= 0 else { return descriptor }
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-            Socket.set(SO_NOSIGPIPE, of: descriptor, level: SOL_SOCKET)
+            set(SO_NOSIGPIPE, of: descriptor, level: SOL_SOCKET)
             return descriptor
         }
     }
 #else
-    extension SocketConstants {
+    extension Socket {
         private static let openFlags = number(SOCK_NONBLOCK) | number(SOCK_CLOEXEC)
         static let sendFlags = Int32(MSG_NOSIGNAL)
 

@@ -43,7 +43,7 @@ struct SocketAddress: Hashable, Sendable {
     private static func resolve(_ endpoint: Endpoint, flags: Int32) -> Result<[SocketAddress], ConnectionError.Reason> {
         var hints = addrinfo()
         hints.ai_flags = flags | AI_NUMERICSERV
-        hints.ai_socktype = SocketConstants.stream
+        hints.ai_socktype = Socket.stream
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)
         guard code == 0 else { return .failure(.unknownHost(String(cString: gai_strerror(code)))) }

@@ -26,20 +26,13 @@ protocol ByteFilter {
 ///
 /// It is used on the queue of the socket only, and may be released on any thread, which closes it.
 final class SocketChannel {
-    /// Received bytes, or their end.
-    enum Incoming {
-        /// Bytes of the protocol; empty if the filter needs more, or has used them itself.
-        case bytes([UInt8])
-        case end
-    }
-
     private static let readSize = 65_536
 
     // Nil once closed.
     private var socket: Socket?
     private var filter: (any ByteFilter)?
     private var output: ArraySlice<UInt8> = []
-    private var writeError: SocketError?
+    private var writeError: ConnectionError.Reason?
     /// The last bytes of the protocol, sent when the channel closes if the socket accepts them at once.
     var closingBytes: [UInt8] = []
     /// The number of bytes that the socket has accepted.
@@ -83,7 +76,7 @@ final class SocketChannel {
         output += filter?.takePendingOutput() ?? []
         guard let socket else { return }
         while writeError == nil && !output.isEmpty {
-            do throws(SocketError) {
+            do throws(ConnectionError.Reason) {
                 let count = try socket.write(output)
                 if count == 0 { return socket.resumeWriting() }
                 writtenCount += count
@@ -97,26 +90,20 @@ final class SocketChannel {
         socket.suspendWriting()
     }
 
-    /// Receives the bytes that have arrived; returns nil if none have.
-    func receive() throws(ConnectionError.Reason) -> Incoming? {
-        let bytes: [UInt8]?
-        do throws(SocketError) {
-            bytes = try socket?.read(atMost: Self.readSize)
-        } catch {
-            throw .socket(error)
-        }
-        guard let bytes else { return nil }
+    /// Receives the bytes that have arrived: those of the protocol, empty if the filter needs more, or has used them itself; nil if none have
+    /// arrived.
+    ///
+    /// - Throws: also at the end of the server's bytes.
+    func receive() throws(ConnectionError.Reason) -> [UInt8]? {
+        guard let bytes = try socket?.read(atMost: Self.readSize) else { return nil }
         defer { flush() }
         do {
-            guard bytes.isEmpty else { return .bytes(try filter?.received(bytes) ?? bytes) }
+            guard bytes.isEmpty else { return try filter?.received(bytes) ?? bytes }
             try filter?.receivedEnd()
-            if let writeError { throw ConnectionError.Reason.socket(writeError) }
-            return .end
-        } catch let reason as ConnectionError.Reason {
-            throw reason
         } catch {
             throw .filter(String(describing: error))
         }
+        throw writeError ?? .closedByPeer
     }
 
     /// Sends the closing bytes and ends the session of the filter if the socket accepts that at once, and closes the socket.

@@ -3,7 +3,7 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
     var name: String
     var password: String
 
-    static let path = "/etcdserverpb.Auth/Authenticate"
+    var path: String { "/etcdserverpb.Auth/Authenticate" }
 
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, name)
@@ -12,16 +12,11 @@ struct AuthenticateRequest: EtcdRequest, Hashable {
 
     /// A token, which expires if it is not used for some time.
     struct Response: ProtobufMessage, Hashable {
-        var header = ResponseHeader()
         /// The token, the complete value of the field `Authorization`.
         var token = ""
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-            switch field {
-            case 1: header = try reader.message()
-            case 2: token = try reader.string()
-            default: try reader.skip()
-            }
+            if field == 2 { token = try reader.string() } else { try reader.skip() }
         }
     }
 }
@@ -34,7 +29,7 @@ extension AuthenticateRequest: CustomStringConvertible, CustomReflectable {
 }
 
 extension AuthenticateRequest.Response: CustomStringConvertible, CustomReflectable {
-    var description: String { "a token at revision \(header.revision)" }
+    var description: String { "a token" }
 
-    var customMirror: Mirror { Mirror(self, children: ["header": header], displayStyle: .struct) }
+    var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }

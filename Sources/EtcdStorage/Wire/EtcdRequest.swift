@@ -4,31 +4,22 @@ protocol EtcdRequest: Sendable {
     associatedtype Response: ProtobufMessage
 
     /// The path of the call: a slash, the service, a slash, and the method.
-    static var path: String { get }
+    var path: String { get }
 
     /// Writes the fields of the message.
     func write(to writer: inout ProtobufWriter)
 
     /// Whether the request only reads, so that it does not matter whether it arrives. False by default.
-    static var isRead: Bool { get }
-
-    /// Reads the message of a response.
-    ///
-    /// - Throws: ``EtcdFailure`` if it cannot be read, or represents a failure.
-    static func response(from message: [UInt8]) throws(EtcdFailure) -> Response
+    var isRead: Bool { get }
 }
 
 extension EtcdRequest {
-    static var isRead: Bool { false }
+    var isRead: Bool { false }
 
     var message: [UInt8] {
         var writer = ProtobufWriter()
         write(to: &writer)
         return writer.bytes
-    }
-
-    static func response(from message: [UInt8]) throws(EtcdFailure) -> Response {
-        try Response(message: message)
     }
 }
 
@@ -76,14 +67,5 @@ struct KeyValue: ProtobufMessage, Hashable {
         case 6: lease = try reader.integer()
         default: try reader.skip()
         }
-    }
-}
-
-/// A response of which only the header is used.
-struct HeaderResponse: ProtobufMessage, Hashable {
-    var header = ResponseHeader()
-
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        if field == 1 { header = try reader.message() } else { try reader.skip() }
     }
 }

@@ -85,13 +85,11 @@ struct ProtobufReader: Sendable {
 
     /// Reads a string; invalid UTF-8 is repaired.
     mutating func string() throws(ProtobufError) -> String {
-        let content = try content()
-        try reserve([UInt8].memorySize(count: content.count))
-        return String(decoding: bytes[content], as: UTF8.self)
+        String(decoding: try byteArray(), as: UTF8.self)
     }
 
     /// Reads an element of a repeated field of messages, which are collected in an array.
-    mutating func element<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
+    mutating func element<Message: ProtobufMessage>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
         try reserve(Self.memorySize(ofElement: Message.self))
         return try message()
     }
@@ -99,7 +97,7 @@ struct ProtobufReader: Sendable {
     /// Reads a message.
     ///
     /// A repeated message replaces the earlier one instead of being merged with it: etcd never writes a message in parts.
-    mutating func message<Message: ProtobufReadable>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
+    mutating func message<Message: ProtobufMessage>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
         let outerEnd = end
         let content = try content()
         (offset, end) = (content.lowerBound, content.upperBound)
@@ -111,7 +109,7 @@ struct ProtobufReader: Sendable {
     /// Skips an element of a repeated field, and returns a reader with which it can be read later.
     ///
     /// The memory of both counts immediately.
-    mutating func laterElement<Message: ProtobufReadable>(_ type: Message.Type) throws(ProtobufError) -> ProtobufReader {
+    mutating func laterElement<Message: ProtobufMessage>(_ type: Message.Type) throws(ProtobufError) -> ProtobufReader {
         let content = try content()
         let elements = Self.memorySize(ofElement: Self.self) + Self.memorySize(ofElement: Message.self)
         try reserve(elements + [UInt8].memorySize(count: content.count))
@@ -198,13 +196,22 @@ extension ProtobufReader {
 
 // MARK: - Messages
 
-/// A value that can be read from the fields of a protobuf message.
-protocol ProtobufReadable: Sendable {
-    /// Reads all fields up to the end of the message.
-    init(from reader: inout ProtobufReader) throws(ProtobufError)
+/// A message that is read field by field, in any order.
+protocol ProtobufMessage: Sendable {
+    /// Creates the value of a message without fields.
+    init()
+
+    /// Reads the value of a field, or skips it.
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError)
 }
 
-extension ProtobufReadable {
+extension ProtobufMessage {
+    /// Reads all fields up to the end of the message.
+    init(from reader: inout ProtobufReader) throws(ProtobufError) {
+        self.init()
+        while let field = try reader.nextField() { try read(field, from: &reader) }
+    }
+
     /// Decodes a message that etcd has sent.
     ///
     /// - Throws: ``EtcdFailure`` if it cannot be decoded.
@@ -215,21 +222,5 @@ extension ProtobufReadable {
         } catch {
             throw EtcdFailure(malformed: error)
         }
-    }
-}
-
-/// A message that is read field by field, in any order.
-protocol ProtobufMessage: ProtobufReadable {
-    /// Creates the value of a message without fields.
-    init()
-
-    /// Reads the value of a field, or skips it.
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError)
-}
-
-extension ProtobufMessage {
-    init(from reader: inout ProtobufReader) throws(ProtobufError) {
-        self.init()
-        while let field = try reader.nextField() { try read(field, from: &reader) }
     }
 }

@@ -7,45 +7,24 @@ struct TxnRequest: EtcdRequest, Hashable {
     /// The operations otherwise.
     var failure: [Operation] = []
 
-    /// A comparison of a revision of a key, or of every key of a range. Both revisions of a missing key, or of an empty range, are 0.
+    /// A comparison of the revision in which a key, or every key of a range, was last written: 0 for a missing key or an empty range.
     struct Compare: Sendable, Hashable {
-        /// The revision to compare, and the number to compare it with.
-        enum Target: Sendable, Hashable {
-            /// The revision in which the key was last written.
-            case modRevision(Int64)
-            /// The revision in which the key was last created.
-            case createRevision(Int64)
-        }
-
-        /// The relation of the stored revision to the target.
-        enum Relation: Int, Sendable, Hashable, CaseIterable {
-            case equal = 0
-            case greater = 1
-            case less = 2
-            case notEqual = 3
-        }
-
         /// The key, or the first one of a range.
         var key: [UInt8]
-        /// The key after the last one of the range; nil for a single key, and a NUL for no end.
-        var rangeEnd: [UInt8]?
-        /// The relation of the stored revision to the target.
-        var relation = Relation.equal
-        /// The revision to compare, and the number to compare it with.
-        var target: Target
+        /// The key after the last one of the range; empty for a single key, and a NUL for no end.
+        var rangeEnd: [UInt8] = []
+        /// Whether the stored revision has to be less than the other one, instead of equal to it.
+        var isLess = false
+        /// The revision to compare with.
+        var modRevision: Int64
 
         func write(to writer: inout ProtobufWriter) {
-            let (field, number) =
-                switch target {
-                case .createRevision(let number): (5, number)
-                case .modRevision(let number): (6, number)
-                }
-            writer.field(1, relation.rawValue)
-            // The number of the property in etcd's enumeration.
-            writer.field(2, field - 4)
+            // The numbers of etcd's enumerations: LESS, or EQUAL, and MOD.
+            writer.field(1, isLess ? 2 : 0)
+            writer.field(2, 2)
             writer.field(3, key)
-            writer.oneofField(field, number)
-            writer.field(64, rangeEnd ?? [])
+            writer.oneofField(6, modRevision)
+            writer.field(64, rangeEnd)
         }
     }
 
@@ -53,22 +32,27 @@ struct TxnRequest: EtcdRequest, Hashable {
     enum Operation: Sendable, Hashable {
         /// Reads keys, after the preceding operations.
         case range(RangeRequest)
-        /// Writes a key.
-        case put(PutRequest)
-        /// Deletes keys.
-        case deleteRange(DeleteRangeRequest)
+        /// Writes a key, with a lease unless it is 0.
+        case put(key: [UInt8], value: [UInt8], lease: Int64 = 0)
+        /// Deletes a key.
+        case delete(key: [UInt8])
 
         /// Writes the operation, a member of a `oneof`.
         func write(to writer: inout ProtobufWriter) {
             switch self {
             case .range(let request): writer.message(1, request.write)
-            case .put(let request): writer.message(2, request.write)
-            case .deleteRange(let request): writer.message(3, request.write)
+            case .put(let key, let value, let lease):
+                writer.message(2) {
+                    $0.field(1, key)
+                    $0.field(2, value)
+                    $0.field(3, lease)
+                }
+            case .delete(let key): writer.message(3) { $0.field(1, key) }
             }
         }
     }
 
-    static let path = "/etcdserverpb.KV/Txn"
+    var path: String { "/etcdserverpb.KV/Txn" }
 
     func write(to writer: inout ProtobufWriter) {
         for compare in compares { writer.message(1, compare.write) }
@@ -76,47 +60,31 @@ struct TxnRequest: EtcdRequest, Hashable {
         for operation in failure { writer.message(3, operation.write) }
     }
 
-    /// Which list was run, and the results.
+    /// Which list was run, and what was read.
     struct Response: ProtobufMessage, Hashable {
         /// The header, whose revision is that of the writes if there are any.
         var header = ResponseHeader()
         /// Whether the comparisons held.
         var succeeded = false
-        /// The results of the operations, in order.
-        var results: [Result] = []
+        /// The keys that each operation has read; nil for an operation that writes.
+        var ranges: [RangeRequest.Response?] = []
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
             switch field {
             case 1: header = try reader.message()
             case 2: succeeded = try reader.boolean()
-            case 3: results.append(try reader.element())
+            case 3: ranges.append(try reader.element(as: Result.self).range)
             default: try reader.skip()
             }
         }
     }
 
     /// The result of an operation.
-    enum Result: ProtobufReadable, Hashable {
-        /// The keys that were read.
-        case range(RangeRequest.Response)
-        /// A key was written.
-        case put(PutRequest.Response)
-        /// The number of keys that were deleted.
-        case deleteRange(DeleteRangeRequest.Response)
+    private struct Result: ProtobufMessage {
+        var range: RangeRequest.Response?
 
-        init(from reader: inout ProtobufReader) throws(ProtobufError) {
-            let start = reader.offset
-            var result: TxnRequest.Result?
-            while let field = try reader.nextField() {
-                switch field {
-                case 1: result = .range(try reader.message())
-                case 2: result = .put(try reader.message())
-                case 3: result = .deleteRange(try reader.message())
-                default: try reader.skip()
-                }
-            }
-            guard let result else { throw ProtobufError(offset: start, reason: "the result of an operation was expected") }
-            self = result
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            if field == 1 { range = try reader.message() } else { try reader.skip() }
         }
     }
 }

@@ -1,42 +1,35 @@
-/// A message of a client on the stream of watches.
-enum WatchRequest: Sendable, Hashable {
-    /// Begins a watch.
-    case create(Create)
-    /// Requests a progress response for all watches of the stream.
-    case progress
-
-    /// The range, the first revision and the options of a watch.
-    struct Create: Sendable, Hashable {
-        /// The key, or the first one of a range.
-        var key: [UInt8]
-        /// The key after the last one of the range; nil for a single key, and a NUL for no end.
-        var rangeEnd: [UInt8]?
-        /// The revision of the first events; 0 for future ones.
-        var startRevision: Int64 = 0
-        /// Whether to send a progress response if there are no events for some minutes.
-        var notifiesProgress = false
-        /// Whether large responses may be divided into fragments.
-        var allowsFragments = false
-        /// Whether events contain the previous value of the key.
-        var includesPrevious = false
-
-        func write(to writer: inout ProtobufWriter) {
-            writer.field(1, key)
-            writer.field(2, rangeEnd ?? [])
-            writer.field(3, startRevision)
-            writer.field(4, notifiesProgress)
-            writer.field(6, includesPrevious)
-            writer.field(8, allowsFragments)
-        }
-    }
+/// The message that begins a watch, which sends a progress response if there are no events for some minutes, and large responses in
+/// fragments.
+struct WatchRequest: Sendable, Hashable {
+    /// The key, or the first one of a range.
+    var key: [UInt8]
+    /// The key after the last one of the range; empty for a single key, and a NUL for no end.
+    var rangeEnd: [UInt8] = []
+    /// The revision of the first events; 0 for future ones.
+    var startRevision: Int64 = 0
+    /// Whether events contain the previous value of the key.
+    var includesPrevious = false
 
     static let path = "/etcdserverpb.Watch/Watch"
 
+    /// The message that requests a progress response for all watches of the stream.
+    static var progress: [UInt8] {
+        var writer = ProtobufWriter()
+        writer.message(3) { _ in }
+        return writer.bytes
+    }
+
     var message: [UInt8] {
         var writer = ProtobufWriter()
-        switch self {
-        case .create(let request): writer.message(1, request.write)
-        case .progress: writer.message(3) { _ in }
+        writer.message(1) {
+            $0.field(1, key)
+            $0.field(2, rangeEnd)
+            $0.field(3, startRevision)
+            // Progress responses.
+            $0.field(4, true)
+            $0.field(6, includesPrevious)
+            // Fragments.
+            $0.field(8, true)
         }
         return writer.bytes
     }

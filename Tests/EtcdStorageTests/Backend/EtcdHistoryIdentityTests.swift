@@ -38,7 +38,7 @@ import Testing
         let replica = replica([entry("a", at: 3)])
         #expect(replica.history == "7" && replica.entries.revision == StorageRevision(history: "7", number: 10))
         let write = try #require(replica.historyWrite)
-        #expect(write.compare == TxnRequest.Compare(key: keys.history, target: .modRevision(0)))
+        #expect(write.compare == TxnRequest.Compare(key: keys.history, modRevision: 0))
         #expect(UInt64(String(decoding: write.put.value, as: UTF8.self), radix: 16) != nil && write.put.key == keys.history)
     }
 
@@ -75,13 +75,13 @@ import Testing
         _ = replica.apply([WatchEvent(isDelete: true, keyValue: KeyValue(key: keys.history, modRevision: 11))], at: 11)
         #expect(replica.history == "7.a1")
         #expect(replica.historyWrite?.put.value == Array("a1".utf8))
-        #expect(replica.historyWrite?.compare.target == .modRevision(0))
+        #expect(replica.historyWrite?.compare.modRevision == 0)
     }
 
     @Test("What is no number is replaced")
     func noNumber() {
         let replica = replica([mark("x y", at: 2), entry("a", at: 3)])
-        #expect(replica.history == "7" && replica.historyWrite?.compare.target == .modRevision(2))
+        #expect(replica.history == "7" && replica.historyWrite?.compare.modRevision == 2)
     }
 
     @Test("A cluster that goes back, with the number or without, begins a history, whose number the next transaction stores")
@@ -92,7 +92,7 @@ import Testing
             #expect(second.interruption(after: first.view)?.contains("gone back from revision 10 to 9") == true)
             let write = try #require(second.historyWrite)
             #expect(second.history == "7." + String(decoding: write.put.value, as: UTF8.self) && second.history != first.history)
-            #expect(write.compare.target == .modRevision(keyValues.count == 2 ? 2 : 0))
+            #expect(write.compare.modRevision == (keyValues.count == 2 ? 2 : 0))
             // It is stored when everything has been read again, unless somebody else was faster.
             var third = replica(keyValues, at: 12, after: second)
             #expect(third.history == second.history && third.historyWrite?.put == write.put)
@@ -152,5 +152,16 @@ import Testing
         #expect(reason.contains("other data than before"))
         #expect(try await backend.load().revision == StorageRevision(history: "7.b2", number: 9))
         token.cancel()
+    }
+}
+
+extension TxnRequest.Operation {
+    /// The key that is written.
+    fileprivate var key: [UInt8] {
+        if case .put(let key, _, _) = self { key } else { [] }
+    }
+
+    fileprivate var value: [UInt8] {
+        if case .put(_, let value, _) = self { value } else { [] }
     }
 }

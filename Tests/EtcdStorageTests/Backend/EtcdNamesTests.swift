@@ -24,8 +24,8 @@
             #expect(try await backend.load()[Self.composed] == "old")
             var request = TxnRequest()
             request.success = [
-                .put(PutRequest(key: fixture.keys.start + Self.decomposed.utf8, value: try value("new"))),
-                .deleteRange(DeleteRangeRequest(key: fixture.keys.start + Self.composed.utf8)),
+                .put(key: fixture.keys.start + Self.decomposed.utf8, value: try value("new")),
+                .delete(key: fixture.keys.start + Self.composed.utf8),
             ]
             _ = try await fixture.client().call(request, isRepeatable: true, deadline: .now + .seconds(60))
             #expect(try await backend.edit { $0["other"] = 1 }[Self.composed] == "new")
@@ -45,8 +45,8 @@
             try await fixture.put(Self.decomposed, value("second"))
             var request = TxnRequest()
             request.success = [
-                .put(PutRequest(key: fixture.keys.start + Self.decomposed.utf8, value: try value("third"))),
-                .deleteRange(DeleteRangeRequest(key: fixture.keys.start + Self.composed.utf8)),
+                .put(key: fixture.keys.start + Self.decomposed.utf8, value: try value("third")),
+                .delete(key: fixture.keys.start + Self.composed.utf8),
             ]
             _ = try await fixture.client().call(request, isRepeatable: true, deadline: .now + .seconds(60))
             #expect(try await backend.edit { $0["other"] = 1 }[Self.composed] == "third")

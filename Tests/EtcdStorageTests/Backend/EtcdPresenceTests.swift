@@ -18,7 +18,7 @@
         }
 
         private func revoke(_ lease: Int64, _ fixture: EtcdFixture) async throws {
-            let revoke = LeaseRevokeRequest(lease: lease)
+            let revoke = LeaseRequest.revoke(lease)
             _ = try await fixture.client().call(revoke, isRepeatable: true, deadline: .now + .seconds(60))
         }
 

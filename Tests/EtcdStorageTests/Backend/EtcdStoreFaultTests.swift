@@ -169,7 +169,7 @@ import Testing
             }
             // Whoever asks what has become of it sees its token.
             let range = Self.range([token.withLock { $0 }].compactMap(\.self), at: 6)
-            return TxnRequest.Response(header: Self.header(6), results: [.range(range)])
+            return TxnRequest.Response(header: Self.header(6), ranges: [range])
         }
         var timing = EtcdWatch.Timing.patient
         // The watch does not come to it before it may.
@@ -324,7 +324,10 @@ import Testing
 extension TxnRequest {
     /// What is written if all comparisons hold.
     fileprivate var puts: [PutRequest] {
-        success.compactMap { if case .put(let request) = $0 { request } else { nil } }
+        success.compactMap { operation in
+            guard case .put(let key, let value, let lease) = operation else { return nil }
+            return PutRequest(key: key, value: value, lease: lease)
+        }
     }
 }
 

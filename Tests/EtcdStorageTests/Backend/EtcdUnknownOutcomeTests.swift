@@ -29,7 +29,7 @@
             configuration.endpoints = ["127.0.0.1:\(silent.endpoint.port)"]
 
             var token = EtcdToken()
-            let grant = LeaseGrantRequest(timeToLive: 600)
+            let grant = LeaseRequest.grant(timeToLive: 600)
             let lease = try await client.call(grant, isRepeatable: true, deadline: .now + .seconds(60)).lease
             token.lease = (lease, .now + .seconds(300))
             var transaction = try EtcdTransaction(
@@ -46,7 +46,7 @@
             // It comes to etcd late.
             let late = try #require(requests.elements.first)
             func arrive() async throws -> Bool {
-                try await EtcdCall.send(late, as: TxnRequest.self, to: fixture.cluster.ports[0]).succeeded
+                try await EtcdCall.send(late, as: TxnRequest(), to: fixture.cluster.ports[0]).succeeded
             }
             if arrivesBefore { #expect(try await arrive()) }
             transaction.client = client

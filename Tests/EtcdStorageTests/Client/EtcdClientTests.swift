@@ -403,9 +403,10 @@ struct EtcdClientTests {
             return .success
         }
         let client = try client(endpoint)
-        let (stream, _) = try await client.watch(WatchRequest.Create(key: [1]), deadline: .distant)
+        let (stream, _) = try await client.watch(WatchRequest(key: [1]), deadline: .distant)
         _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
-        #expect(try await stream.next(deadline: .distant).map(\.isCreated) == [true])
+        var splitter = GRPCMessageSplitter()
+        #expect(try await stream.next(&splitter, deadline: .distant).map(\.isCreated) == [true])
         stream.close()
         #expect(try await ends.elements(count: 1) == [.reset])
         _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
@@ -419,9 +420,10 @@ struct EtcdClientTests {
             call.receiveEnd()
             return .success
         }
-        let (stream, _) = try await client(endpoint).watch(WatchRequest.Create(key: [1]), deadline: .distant)
-        #expect(try await stream.next(deadline: .distant).map(\.isCreated) == [true])
-        let failure = await #expect(throws: EtcdFailure.self) { try await stream.next(deadline: .distant) }
+        let (stream, _) = try await client(endpoint).watch(WatchRequest(key: [1]), deadline: .distant)
+        var splitter = GRPCMessageSplitter()
+        #expect(try await stream.next(&splitter, deadline: .distant).map(\.isCreated) == [true])
+        let failure = await #expect(throws: EtcdFailure.self) { try await stream.next(&splitter, deadline: .distant) }
         #expect(failure?.message == "the response cannot be read: it is compressed")
     }
 
@@ -470,7 +472,7 @@ struct EtcdClientTests {
         let (first, second) = (Member(), Member())
         let client = try client(try first.listen { _, _ in .noLeader }, try second.listen { _, _ in .success })
         let failure = try await #require(throws: EtcdFailure.self) {
-            _ = try await client.watch(WatchRequest.Create(key: [1]), deadline: .distant)
+            _ = try await client.watch(WatchRequest(key: [1]), deadline: .distant)
         }
         #expect(failure.isUnavailable)
         _ = try await client.call(Self.put, isRepeatable: false, deadline: .distant)
@@ -486,7 +488,7 @@ struct EtcdClientTests {
 
         func listen() throws -> String {
             try Member().listen { [self] _, call in
-                if call.path == AuthenticateRequest.path {
+                if call.path == "/etcdserverpb.Auth/Authenticate" {
                     let token = "token\(tokens.add(1, ordering: .relaxed).newValue)"
                     return .message(AuthenticateRequest.Response(token: token).message)
                 }
@@ -516,7 +518,7 @@ struct EtcdClientTests {
     @Test("A token that is refused again and again is an error")
     func refusedToken() async throws {
         let token = AuthenticateRequest.Response(token: "x").message
-        let endpoint = try Member().listen { _, call in call.path == AuthenticateRequest.path ? .message(token) : .tokenRefused }
+        let endpoint = try Member().listen { _, call in call.path == "/etcdserverpb.Auth/Authenticate" ? .message(token) : .tokenRefused }
         let client = try client(endpoint, isAuthenticated: true)
         let failure = try await #require(throws: EtcdFailure.self) {
             try await client.call(Self.put, isRepeatable: false, deadline: .distant)
@@ -529,7 +531,7 @@ struct EtcdClientTests {
         let wrong = Answer.failure(3, "etcdserver: authentication failed, invalid user ID or password")
         let right = Answer.message(AuthenticateRequest.Response(token: "x").message)
         let endpoint = try Member().listen { number, call in
-            call.path == AuthenticateRequest.path ? number < 2 ? wrong : right : .success
+            call.path == "/etcdserverpb.Auth/Authenticate" ? number < 2 ? wrong : right : .success
         }
         let client = try client(endpoint, isAuthenticated: true)
         for _ in 0..<2 {

@@ -44,7 +44,7 @@ final class ScriptedMember: Sendable {
         @discardableResult
         func receiveHeartbeat() -> Bool {
             while let message = call.receive() {
-                if case .progress? = try? WatchRequest(message: message) { return true }
+                if message == WatchRequest.progress { return true }
             }
             return false
         }
@@ -98,7 +98,7 @@ final class ScriptedMember: Sendable {
         server = try GRPCServer { call in
             guard let message = call.receive() else { return }
             guard call.path == WatchRequest.path else { return Self.answer(call, message, state) }
-            guard case .create(let request)? = try? WatchRequest(message: message) else { return call.closeConnection() }
+            guard let request = try? WatchMessage(message: message).create else { return call.closeConnection() }
             let number = state.value.withLock {
                 $0.startRevisions.append(request.startRevision)
                 return $0.startRevisions.count - 1
@@ -110,14 +110,14 @@ final class ScriptedMember: Sendable {
 
     private static func answer(_ call: GRPCServer.Call, _ message: [UInt8], _ state: Shared) {
         let (range, transact) = state.value.withLock {
-            if call.path == AuthenticateRequest.path { $0.authentications += 1 }
+            if call.path == "/etcdserverpb.Auth/Authenticate" { $0.authentications += 1 }
             return ($0.range, $0.transact)
         }
         switch call.path {
-        case AuthenticateRequest.path: call.respond(AuthenticateRequest.Response(token: "secret").message)
-        case LeaseGrantRequest.path: call.respond(LeaseResponse(lease: 9, timeToLive: 600).message)
-        case RangeRequest.path: call.respond(range.message)
-        case TxnRequest.path:
+        case "/etcdserverpb.Auth/Authenticate": call.respond(AuthenticateRequest.Response(token: "secret").message)
+        case "/etcdserverpb.Lease/LeaseGrant": call.respond(LeaseRequest.Response(lease: 9, timeToLive: 600).message)
+        case "/etcdserverpb.KV/Range": call.respond(range.message)
+        case "/etcdserverpb.KV/Txn":
             guard let transact else { return call.respond(TxnRequest.Response(header: range.header).message) }
             guard let request = try? TxnRequest(message: message) else { return call.reset() }
             do throws(EtcdFailure) {

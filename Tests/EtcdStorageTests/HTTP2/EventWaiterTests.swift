@@ -1,3 +1,5 @@
+import Dispatch
+import Foundation
 import ObservableStorage
 import Testing
 
@@ -8,8 +10,8 @@ struct EventWaiterTests {
     /// An actor with a queue, as a connection is.
     private actor Waiting {
         nonisolated let executor: DispatchQueueExecutor
-        private let waiter: EventWaiter
-        private let (beginnings, begin) = AsyncStream.makeStream(of: UInt32.self)
+        private nonisolated let waiter: EventWaiter
+        private nonisolated let (beginnings, begin) = AsyncStream.makeStream(of: UInt32.self)
 
         nonisolated var unownedExecutor: UnownedSerialExecutor {
             executor.asUnownedSerialExecutor()
@@ -21,11 +23,26 @@ struct EventWaiterTests {
         }
 
         func wait(for id: UInt32 = 1, until deadline: ContinuousClock.Instant = .distant, isOver: Bool = false) async -> EventWaiter.Wake {
-            await waiter.wait(for: id, until: deadline) {
+            await waiter.wait(for: id, until: deadline) { [begin] in
                 begin.yield(id)
                 return isOver
             }
         }
+
+        nonisolated func wait(
+            until deadline: ContinuousClock.Instant = .distant, unless isOver: @escaping @Sendable () -> Bool
+        ) async {
+            await waiter.wait(until: deadline) {
+                self.begin.yield(0)
+                return isOver()
+            }
+        }
+
+        func wakeFinished() {
+            waiter.wakeFinished()
+        }
+
+        var isWaiting: Bool { waiter.isWaiting }
 
         func wake(_ id: UInt32 = 1) {
             waiter.wake(id)
@@ -149,5 +166,58 @@ struct EventWaiterTests {
         await waiting.untilWaiting()
         await waiting.wake()
         #expect(await next.value == .event)
+    }
+
+    @Test("A call that waits for a condition continues as soon as that is checked and holds")
+    func finished() async {
+        let waiting = Waiting()
+        let isOver = Lock(false)
+        async let end: Void = waiting.wait { isOver.withLock { $0 } }
+        await waiting.untilWaiting()
+        await waiting.wakeFinished()
+        #expect(await waiting.isWaiting)
+        isOver.withLock { $0 = true }
+        await waiting.wakeFinished()
+        await end
+        #expect(await !waiting.isWaiting)
+    }
+
+    @Test("A call that waits for a condition ends at its deadline, and when its task is cancelled, also if it was before")
+    func unfinished() async {
+        let waiting = Waiting()
+        await waiting.wait(until: .now + .milliseconds(1)) { false }
+        await waiting.wait(until: .now - .seconds(1)) { false }
+        let task = Task {
+            await waiting.wait { false }
+            await waiting.wait { false }
+        }
+        await waiting.untilWaiting(3)
+        task.cancel()
+        await task.value
+        #expect(await !waiting.isWaiting)
+    }
+
+    @Test("A deadline needs no thread of the pool, which the program may keep busy")
+    func busyPool() throws {
+        let (started, ended, given) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let blockers = ProcessInfo.processInfo.activeProcessorCount
+        for _ in 0..<blockers {
+            Task {
+                started.signal()
+                Self.block(until: ended)
+            }
+        }
+        defer { for _ in 0..<blockers { ended.signal() } }
+        // This test has a thread of the pool itself, so that the last one may have to wait for its turn.
+        for _ in 1..<blockers { started.wait() }
+        let waiting = Waiting(isPreferred: true)
+        Task(executorPreference: waiting.executor) {
+            if await waiting.wait(until: .now + .milliseconds(1)) == .deadlineExceeded { given.signal() }
+        }
+        #expect(given.wait(timeout: .now() + 60) == .success)
+    }
+
+    private static func block(until semaphore: DispatchSemaphore) {
+        semaphore.wait()
     }
 }

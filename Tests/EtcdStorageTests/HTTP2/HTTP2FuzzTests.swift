@@ -106,6 +106,6 @@ struct HTTP2FuzzTests {
     func validConversation() {
         var random = SeededGenerator(seed: 0)
         let outcome = outcome(of: Self.conversation.bytes, divided: false, &random)
-        #expect(outcome.violation == nil && outcome.events.count == 9)
+        #expect(outcome.violation == nil && outcome.events.count == 8)
     }
 }

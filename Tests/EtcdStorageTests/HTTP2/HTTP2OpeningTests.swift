@@ -14,7 +14,7 @@ struct HTTP2OpeningTests {
     func refused() async throws {
         // The port of a server that has gone may be taken by another test, so one that never listens is used.
         let failed = try await failure(Endpoint(host: "127.0.0.1", port: 1))
-        #expect(failed.reason == .socket(SocketError(call: "connect", code: ECONNREFUSED)) && !failed.mayHaveArrived)
+        #expect(failed.reason == .socket(call: "connect", code: ECONNREFUSED) && !failed.mayHaveArrived)
     }
 
     @Test("A name is resolved, and each of its addresses is tried")
@@ -110,7 +110,7 @@ private final class FullListener {
     private var clients: [Int32] = []
 
     init() throws {
-        listener = SocketConstants.open(AF_INET)
+        listener = Socket.open(AF_INET)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = inet_addr("127.0.0.1")
@@ -122,10 +122,10 @@ private final class FullListener {
             }
         }
         endpoint = Endpoint(host: "127.0.0.1", port: UInt16(bigEndian: address.sin_port))
-        guard code == 0 else { throw SocketError(call: "listen", code: code) }
+        guard code == 0 else { throw ConnectionError.Reason.socket(call: "listen", code: code) }
         let numeric = SocketAddress.numeric(endpoint) ?? []
         for address in Array(repeating: numeric, count: 8).joined() {
-            let client = SocketConstants.open(AF_INET)
+            let client = Socket.open(AF_INET)
             clients.append(client)
             _ = address.withPointer { connect(client, $0, $1) }
         }

@@ -134,9 +134,10 @@
             let client = try EtcdClient(
                 EtcdConfiguration(endpoints: ["127.0.0.1:1"] + cluster.endpoints, prefix: "", credentials: credentials))
             // The token has been fetched from the other member, which is the preferred one since.
-            let (stream, member) = try await client.watch(WatchRequest.Create(key: [1]), deadline: .distant)
+            let (stream, member) = try await client.watch(WatchRequest(key: [1]), deadline: .distant)
             #expect(member == 1)
-            #expect(try await stream.next(deadline: .distant).first?.isCreated == true)
+            var splitter = GRPCMessageSplitter()
+            #expect(try await stream.next(&splitter, deadline: .distant).first?.isCreated == true)
             withExtendedLifetime(cluster) {}
         }
     }

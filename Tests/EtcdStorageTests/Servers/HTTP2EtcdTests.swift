@@ -14,7 +14,7 @@
         }
 
         private func call<Request: EtcdRequest>(_ request: Request, on connection: HTTP2Connection) async throws -> Request.Response {
-            let call = HTTPRequest(calling: Request.path, request.message, token: nil)
+            let call = HTTPRequest(calling: request.path, request.message, token: nil)
             return try Request.response(try await connection.send(call, deadline: .distant))
         }
 
@@ -72,9 +72,9 @@
         func watch() async throws {
             let connection = try await connect()
             let key = Array("http2/watch".utf8)
-            let create = WatchRequest.create(WatchRequest.Create(key: key))
+            let create = WatchRequest(key: key)
             let request = HTTPRequest(calling: WatchRequest.path, create.message, token: nil)
-            let stream = WatchStream(try await connection.stream(request, deadline: .distant))
+            let stream = try await connection.stream(request, deadline: .distant)
             try await expect(in: stream) { $0.isCreated }
             for number in 0..<3 {
                 let value = Array("\(number)".utf8)
@@ -93,8 +93,9 @@
         }
 
         /// Reads until a message has come for which a condition holds.
-        private func expect(in stream: WatchStream, _ condition: (WatchResponse) -> Bool) async throws {
-            while !(try await stream.next(deadline: .distant).contains(where: condition)) {}
+        private func expect(in stream: HTTP2Stream, _ condition: (WatchResponse) -> Bool) async throws {
+            var splitter = GRPCMessageSplitter()
+            while !(try await stream.next(&splitter, deadline: .distant).contains(where: condition)) {}
         }
     }
 #endif

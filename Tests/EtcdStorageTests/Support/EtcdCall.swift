@@ -4,16 +4,16 @@
 enum EtcdCall {
     /// Sends a request to a port of this machine, and returns the response.
     static func send<Request: EtcdRequest>(_ request: Request, to port: Int, token: String? = nil) async throws -> Request.Response {
-        try await send(request.message, as: Request.self, to: port, token: token)
+        try await send(request.message, as: request, to: port, token: token)
     }
 
-    /// Sends the encoded message of a request.
+    /// Sends a message as that of a request.
     static func send<Request: EtcdRequest>(
-        _ message: [UInt8], as type: Request.Type, to port: Int, token: String? = nil
+        _ message: [UInt8], as request: Request, to port: Int, token: String? = nil
     ) async throws -> Request.Response {
         let connection = try await HTTP2Connection.open(Endpoint(host: "127.0.0.1", port: UInt16(port)), deadline: .distant)
         defer { connection.close() }
-        let call = HTTPRequest(calling: Request.path, message, token: token)
+        let call = HTTPRequest(calling: request.path, message, token: token)
         return try Request.response(try await connection.send(call, deadline: .distant))
     }
 }

@@ -51,34 +51,20 @@ extension RangeRequest.Response: MemberMessage {
     }
 }
 
-extension DeleteRangeRequest.Response: MemberMessage {
-    func write(to writer: inout ProtobufWriter) {
-        writer.message(1, header.write)
-        writer.field(2, deleted)
-    }
-}
-
 extension TxnRequest.Response: MemberMessage {
     func write(to writer: inout ProtobufWriter) {
         writer.message(1, header.write)
         writer.field(2, succeeded)
-        for result in results { writer.message(3, result.write) }
-    }
-}
-
-extension TxnRequest.Result: MemberMessage {
-    func write(to writer: inout ProtobufWriter) {
-        switch self {
-        case .range(let response): writer.message(1, response.write)
-        case .put(let response): writer.message(2, response.write)
-        case .deleteRange(let response): writer.message(3, response.write)
+        for range in ranges {
+            writer.message(3) { result in
+                if let range { result.message(1, range.write) } else { result.message(2) { _ in } }
+            }
         }
     }
 }
 
-extension LeaseResponse: MemberMessage {
+extension LeaseRequest.Response: MemberMessage {
     func write(to writer: inout ProtobufWriter) {
-        writer.message(1, header.write)
         writer.field(2, lease)
         writer.field(3, timeToLive)
     }
@@ -86,7 +72,6 @@ extension LeaseResponse: MemberMessage {
 
 extension AuthenticateRequest.Response: MemberMessage {
     func write(to writer: inout ProtobufWriter) {
-        writer.message(1, header.write)
         writer.field(2, token)
     }
 }
@@ -118,44 +103,49 @@ extension TxnRequest: ProtobufMessage {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: compares.append(try reader.message())
-        case 2: success.append(try reader.message())
-        case 3: failure.append(try reader.message())
+        case 2: success.append(try operation(from: &reader))
+        case 3: failure.append(try operation(from: &reader))
         default: try reader.skip()
+        }
+    }
+
+    private func operation(from reader: inout ProtobufReader) throws(ProtobufError) -> Operation {
+        let offset = reader.offset
+        guard let operation = try reader.message(as: AnyOperation.self).operation else {
+            throw ProtobufError(offset: offset, reason: "an operation was expected")
+        }
+        return operation
+    }
+
+    private struct AnyOperation: ProtobufMessage {
+        var operation: Operation?
+
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 1: operation = .range(try reader.message())
+            case 2:
+                let put = try reader.message(as: PutRequest.self)
+                operation = .put(key: put.key, value: put.value, lease: put.lease)
+            case 3: operation = .delete(key: try reader.message(as: DeleteRangeRequest.self).key)
+            default: try reader.skip()
+            }
         }
     }
 }
 
 extension TxnRequest.Compare: ProtobufMessage {
     init() {
-        self.init(key: [], target: .modRevision(0))
+        self.init(key: [], modRevision: 0)
     }
 
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
-        case 1: relation = Relation(rawValue: try reader.integer()) ?? .equal
+        case 1: isLess = try reader.integer() == 2
         case 3: key = try reader.byteArray()
-        case 5: target = .createRevision(try reader.integer())
-        case 6: target = .modRevision(try reader.integer())
+        case 6: modRevision = try reader.integer()
         case 64: rangeEnd = try reader.byteArray()
         default: try reader.skip()
         }
-    }
-}
-
-extension TxnRequest.Operation: ProtobufReadable {
-    init(from reader: inout ProtobufReader) throws(ProtobufError) {
-        let start = reader.offset
-        var operation: TxnRequest.Operation?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: operation = .range(try reader.message())
-            case 2: operation = .put(try reader.message())
-            case 3: operation = .deleteRange(try reader.message())
-            default: try reader.skip()
-            }
-        }
-        guard let operation else { throw ProtobufError(offset: start, reason: "an operation was expected") }
-        self = operation
     }
 }
 
@@ -178,36 +168,7 @@ extension RangeRequest: ProtobufMessage {
     }
 }
 
-extension PutRequest: ProtobufMessage {
-    init() {
-        self.init(key: [], value: [])
-    }
-
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        switch field {
-        case 1: key = try reader.byteArray()
-        case 2: value = try reader.byteArray()
-        case 3: lease = try reader.integer()
-        default: try reader.skip()
-        }
-    }
-}
-
-extension DeleteRangeRequest: ProtobufMessage {
-    init() {
-        self.init(key: [])
-    }
-
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-        switch field {
-        case 1: key = try reader.byteArray()
-        case 2: rangeEnd = try reader.byteArray()
-        default: try reader.skip()
-        }
-    }
-}
-
-extension WatchRequest.Create: ProtobufMessage {
+extension WatchRequest: ProtobufMessage {
     init() {
         self.init(key: [])
     }
@@ -217,28 +178,18 @@ extension WatchRequest.Create: ProtobufMessage {
         case 1: key = try reader.byteArray()
         case 2: rangeEnd = try reader.byteArray()
         case 3: startRevision = try reader.integer()
-        case 4: notifiesProgress = try reader.boolean()
         case 6: includesPrevious = try reader.boolean()
-        case 8: allowsFragments = try reader.boolean()
         default: try reader.skip()
         }
     }
 }
 
-extension WatchRequest: ProtobufReadable {
-    init(from reader: inout ProtobufReader) throws(ProtobufError) {
-        let start = reader.offset
-        var request: WatchRequest?
-        while let field = try reader.nextField() {
-            switch field {
-            case 1: request = .create(try reader.message())
-            case 3:
-                try reader.skip()
-                request = .progress
-            default: try reader.skip()
-            }
-        }
-        guard let request else { throw ProtobufError(offset: start, reason: "a request of a watch was expected") }
-        self = request
+/// A message of a client on the stream of watches.
+struct WatchMessage: ProtobufMessage {
+    /// The watch to begin; nil for another message.
+    var create: WatchRequest?
+
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        if field == 1 { create = try reader.message() } else { try reader.skip() }
     }
 }

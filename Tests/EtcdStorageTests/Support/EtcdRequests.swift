@@ -2,6 +2,69 @@
 
 // Requests and failures of etcd that only tests need.
 
+/// A response of which only the header is used.
+struct HeaderResponse: ProtobufMessage, Hashable {
+    var header = ResponseHeader()
+
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        if field == 1 { header = try reader.message() } else { try reader.skip() }
+    }
+}
+
+/// Writes one key.
+struct PutRequest: EtcdRequest, Hashable {
+    var key: [UInt8] = []
+    var value: [UInt8] = []
+    /// The lease of the key; 0 for none.
+    var lease: Int64 = 0
+
+    typealias Response = HeaderResponse
+
+    var path: String { "/etcdserverpb.KV/Put" }
+
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, key)
+        writer.field(2, value)
+        writer.field(3, lease)
+    }
+}
+
+extension PutRequest: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: key = try reader.byteArray()
+        case 2: value = try reader.byteArray()
+        case 3: lease = try reader.integer()
+        default: try reader.skip()
+        }
+    }
+}
+
+/// Deletes one key, or a range of keys.
+struct DeleteRangeRequest: EtcdRequest, Hashable {
+    var key: [UInt8] = []
+    var rangeEnd: [UInt8] = []
+
+    typealias Response = HeaderResponse
+
+    var path: String { "/etcdserverpb.KV/DeleteRange" }
+
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, key)
+        writer.field(2, rangeEnd)
+    }
+}
+
+extension DeleteRangeRequest: ProtobufMessage {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 1: key = try reader.byteArray()
+        case 2: rangeEnd = try reader.byteArray()
+        default: try reader.skip()
+        }
+    }
+}
+
 /// Compacts the history before a revision.
 struct CompactionRequest: EtcdRequest, Hashable {
     /// The oldest revision to keep.
@@ -9,7 +72,7 @@ struct CompactionRequest: EtcdRequest, Hashable {
 
     typealias Response = HeaderResponse
 
-    static let path = "/etcdserverpb.KV/Compact"
+    var path: String { "/etcdserverpb.KV/Compact" }
 
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, revision)
@@ -18,7 +81,7 @@ struct CompactionRequest: EtcdRequest, Hashable {
 
 /// Reads the status of a member.
 struct StatusRequest: EtcdRequest, Hashable {
-    static let path = "/etcdserverpb.Maintenance/Status"
+    var path: String { "/etcdserverpb.Maintenance/Status" }
 
     func write(to writer: inout ProtobufWriter) {}
 

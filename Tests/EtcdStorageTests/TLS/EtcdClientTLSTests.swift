@@ -78,7 +78,7 @@
 
         /// One attempt to begin a watch, which is not repeated as that of a request.
         private func openWatch(_ client: EtcdClient) async throws {
-            _ = try await client.watch(WatchRequest.Create(key: [1]), deadline: .now + .seconds(30))
+            _ = try await client.watch(WatchRequest(key: [1]), deadline: .now + .seconds(30))
         }
 
         @Test("A client uses a certificate from the moment in which it is renewed")

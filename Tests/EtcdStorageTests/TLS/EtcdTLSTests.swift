@@ -40,14 +40,14 @@
         }
 
         private func send<Request: EtcdRequest>(_ request: Request, on connection: HTTP2Connection) async throws -> Request.Response {
-            let call = HTTPRequest(calling: Request.path, request.message, token: nil)
+            let call = HTTPRequest(calling: request.path, request.message, token: nil)
             return try Request.response(try await connection.send(call, deadline: .now + .seconds(30)))
         }
 
-        private func watch(_ key: [UInt8], on connection: HTTP2Connection) async throws -> WatchStream {
-            let create = WatchRequest.create(WatchRequest.Create(key: key))
+        private func watch(_ key: [UInt8], on connection: HTTP2Connection) async throws -> HTTP2Stream {
+            let create = WatchRequest(key: key)
             let call = HTTPRequest(calling: WatchRequest.path, create.message, token: nil)
-            return WatchStream(try await connection.stream(call, deadline: .now + .seconds(30)))
+            return try await connection.stream(call, deadline: .now + .seconds(30))
         }
 
         @Test("A client with a certificate sends requests on one connection, and large ones")
@@ -109,14 +109,15 @@
             let stream = try await watch([1], on: connection(to: cluster, configuration(as: .client)))
             try await cluster.kill(0)
             await #expect(throws: ConnectionError.self) {
-                while true { _ = try await stream.next(deadline: .now + .seconds(30)) }
+                while true { _ = try await next(of: stream) }
             }
         }
 
         /// The next message.
-        private func next(of stream: WatchStream) async throws -> WatchResponse {
+        private func next(of stream: HTTP2Stream) async throws -> WatchResponse {
+            var splitter = GRPCMessageSplitter()
             var responses: [WatchResponse] = []
-            while responses.isEmpty { responses = try await stream.next(deadline: .now + .seconds(30)) }
+            while responses.isEmpty { responses = try await stream.next(&splitter, deadline: .now + .seconds(30)) }
             #expect(responses.count == 1)
             return responses[0]
         }

@@ -123,7 +123,7 @@
                 contents.record(content)
             }
             let error = await #expect(throws: ConnectionError.self) {
-                _ = try await HTTP2Connection.open(server.endpoint, scheme: "https", deadline: .distant) { [context] in
+                _ = try await HTTP2Connection.open(server.endpoint, deadline: .distant) { [context] in
                     try TLSSession(context, host: "localhost", port: 2379)
                 }
             }

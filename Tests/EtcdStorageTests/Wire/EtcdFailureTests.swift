@@ -83,7 +83,7 @@ import Testing
 
     @Test("An answer of success that cannot be read leaves the outcome unknown")
     func malformedSuccess() {
-        let failure = #expect(throws: EtcdFailure.self) { try PutRequest.response(from: [0x0A]) }
+        let failure = #expect(throws: EtcdFailure.self) { try PutRequest.Response(message: [0x0A]) }
         #expect(failure?.isOutcomeUnknown == true)
         #expect(failure?.description == "the response cannot be read: an integer ends too early (at byte 1)")
     }

@@ -54,7 +54,7 @@
                 return try await call(request).keyValues.map { String(decoding: $0.key.dropFirst(prefix.utf8.count), as: UTF8.self) }
             }
             #expect(try await names { _ in } == ["a", "b", "c"])
-            #expect(try await names { $0.rangeEnd = nil } == [])
+            #expect(try await names { $0.rangeEnd = [] } == [])
             #expect(try await names { $0.revision = first } == ["a"])
             #expect(try await names { $0.limit = 2 } == ["a", "b"])
             #expect(try await names { $0.countOnly = true } == [])
@@ -73,74 +73,64 @@
             #expect(failure?.isFutureRevision == true)
         }
 
-        @Test("Keys are deleted one by one and by range")
+        @Test("A transaction deletes a key, and no other one")
         func delete() async throws {
             for name in ["a", "b", "c"] { _ = try await put(name, "x") }
-            #expect(try await call(DeleteRangeRequest(key: key("a"))).deleted == 1)
-            #expect(try await call(DeleteRangeRequest(key: all.key, rangeEnd: all.rangeEnd)).deleted == 2)
+            _ = try await call(TxnRequest(success: [.delete(key: key("b"))]))
+            #expect(try await call(RangeRequest(key: all.key, rangeEnd: all.rangeEnd)).keyValues.map(\.key) == [key("a"), key("c")])
         }
 
         @Test("Each comparison holds exactly when it should")
         func compares() async throws {
             let created = try await put("a", "1")
             let changed = try await put("a", "2")
-            func holds(_ name: String, _ target: TxnRequest.Compare.Target) async throws -> Set<TxnRequest.Compare.Relation> {
-                var relations: Set<TxnRequest.Compare.Relation> = []
-                for relation in TxnRequest.Compare.Relation.allCases {
-                    let compare = TxnRequest.Compare(key: key(name), relation: relation, target: target)
-                    if try await call(TxnRequest(compares: [compare])).succeeded { relations.insert(relation) }
-                }
-                return relations
+            func holds(_ name: String, isLess: Bool, _ revision: Int64) async throws -> Bool {
+                let compare = TxnRequest.Compare(key: key(name), isLess: isLess, modRevision: revision)
+                return try await call(TxnRequest(compares: [compare])).succeeded
             }
-            #expect(try await holds("a", .modRevision(changed)) == [.equal])
-            #expect(try await holds("a", .modRevision(created)) == [.notEqual, .greater])
-            #expect(try await holds("a", .modRevision(0)) == [.notEqual, .greater])
-            #expect(try await holds("a", .createRevision(created)) == [.equal])
-            #expect(try await holds("a", .createRevision(changed)) == [.notEqual, .less])
-            #expect(try await holds("absent", .modRevision(0)) == [.equal])
-            #expect(try await holds("absent", .createRevision(1)) == [.notEqual, .less])
+            for (revision, isEqual, isLess) in [(changed, true, false), (created, false, false), (0, false, false), (.max, false, true)] {
+                #expect(try await holds("a", isLess: false, revision) == isEqual)
+                #expect(try await holds("a", isLess: true, revision) == isLess)
+            }
+            #expect(try await holds("absent", isLess: false, 0))
+            #expect(try await holds("absent", isLess: true, 1))
         }
 
         @Test("A comparison of a range holds if it holds for all of its keys, and cannot see that one is missing")
         func rangeCompare() async throws {
-            func holds(_ relation: TxnRequest.Compare.Relation, _ target: TxnRequest.Compare.Target) async throws -> Bool {
-                let compare = TxnRequest.Compare(key: all.key, rangeEnd: all.rangeEnd, relation: relation, target: target)
+            func holds(isLess: Bool, _ revision: Int64) async throws -> Bool {
+                let compare = TxnRequest.Compare(key: all.key, rangeEnd: all.rangeEnd, isLess: isLess, modRevision: revision)
                 return try await call(TxnRequest(compares: [compare])).succeeded
             }
-            #expect(try await holds(.equal, .modRevision(0)))
-            #expect(try await !holds(.greater, .modRevision(0)))
+            #expect(try await holds(isLess: false, 0))
+            #expect(try await !holds(isLess: true, 0))
             _ = try await put("a", "1")
             let last = try await put("b", "1")
-            #expect(try await holds(.less, .modRevision(last + 1)))
-            #expect(try await !holds(.less, .modRevision(last)))
+            #expect(try await holds(isLess: true, last + 1))
+            #expect(try await !holds(isLess: true, last))
             _ = try await call(DeleteRangeRequest(key: key("a")))
-            #expect(try await holds(.less, .modRevision(last + 1)))
+            #expect(try await holds(isLess: true, last + 1))
         }
 
         @Test("A transaction runs one of its branches, and answers each operation")
         func transaction() async throws {
             _ = try await put("a", "1")
             let request = TxnRequest(
-                compares: [.init(key: key("b"), target: .createRevision(0))],
-                success: [
-                    .put(PutRequest(key: key("b"), value: Array("2".utf8))), .deleteRange(DeleteRangeRequest(key: key("a"))),
-                    .range(RangeRequest(key: key("b"))),
-                ],
+                compares: [.init(key: key("b"), modRevision: 0)],
+                success: [.put(key: key("b"), value: Array("2".utf8)), .delete(key: key("a")), .range(RangeRequest(key: key("b")))],
                 failure: [.range(RangeRequest(key: key("b")))])
             let first = try await call(request)
             #expect(first.succeeded)
-            guard case .put = first.results[0], case .deleteRange(let deleted) = first.results[1], case .range(let range) = first.results[2]
-            else { return #expect(Bool(false), "\(first.results)") }
-            #expect(deleted.deleted == 1)
-            #expect(range.keyValues.map(\.modRevision) == [first.header.revision])
+            #expect(first.ranges.map { $0?.keyValues.map(\.modRevision) } == [nil, nil, [first.header.revision]])
+            #expect(try await call(RangeRequest(key: key("a"))).keyValues == [])
             let second = try await call(request)
             #expect(!second.succeeded)
-            #expect(second.results.count == 1)
+            #expect(second.ranges.count == 1)
         }
 
         @Test("A request with too many operations, and one with too many bytes, are too large")
         func tooLarge() async throws {
-            let operations = (0...128).map { TxnRequest.Operation.put(PutRequest(key: key("\($0)"), value: [])) }
+            let operations = (0...128).map { TxnRequest.Operation.put(key: key("\($0)"), value: []) }
             let many = await #expect(throws: EtcdFailure.self) { try await call(TxnRequest(success: operations)) }
             #expect(many?.isTooLarge == true)
             for size in [1_600_000, 3_000_000] {
@@ -152,16 +142,15 @@
 
         @Test("A lease is granted, renewed and revoked, and then not found")
         func lease() async throws {
-            let granted = try await call(LeaseGrantRequest(timeToLive: 300))
+            let granted = try await call(LeaseRequest.grant(timeToLive: 300))
             #expect(granted.timeToLive == 300)
             _ = try await call(PutRequest(key: key("a"), value: [], lease: granted.lease))
             #expect(try await call(RangeRequest(key: key("a"))).keyValues.first?.lease == granted.lease)
-            #expect(try await call(LeaseKeepAliveRequest(lease: granted.lease)).timeToLive == 300)
-            _ = try await call(LeaseRevokeRequest(lease: granted.lease))
+            #expect(try await call(LeaseRequest.keepAlive(granted.lease)).timeToLive == 300)
+            _ = try await call(LeaseRequest.revoke(granted.lease))
             #expect(try await call(RangeRequest(key: key("a"))).keyValues == [])
-            let renewal = await #expect(throws: EtcdFailure.self) { try await call(LeaseKeepAliveRequest(lease: granted.lease)) }
-            #expect(renewal?.isLeaseNotFound == true)
-            let revocation = await #expect(throws: EtcdFailure.self) { try await call(LeaseRevokeRequest(lease: granted.lease)) }
+            #expect(try await call(LeaseRequest.keepAlive(granted.lease)).timeToLive == 0)
+            let revocation = await #expect(throws: EtcdFailure.self) { try await call(LeaseRequest.revoke(granted.lease)) }
             #expect(revocation?.isLeaseNotFound == true)
         }
 

@@ -19,10 +19,10 @@ import Testing
 
     @Test("Keys, events and results of a few bytes are no more than fit into the limit")
     func elements() {
-        expectTooLarge { _ = try RangeRequest.response(from: elements(of: 2)) }
+        expectTooLarge { _ = try RangeRequest.Response(message: elements(of: 2)) }
         expectTooLarge { _ = try WatchResponse(message: elements(of: 11)) }
         let result: [UInt8] = [3 << 3 | 2, 2, 2 << 3 | 2, 0]
-        expectTooLarge { _ = try TxnRequest.response(from: Array(repeating: result, count: 1_000_000).flatMap(\.self)) }
+        expectTooLarge { _ = try TxnRequest.Response(message: Array(repeating: result, count: 1_000_000).flatMap(\.self)) }
     }
 
     @Test("Many small arrays count with their headers")
@@ -30,16 +30,16 @@ import Testing
         let key: [UInt8] = [2 << 3 | 2, 6, 1 << 3 | 2, 1, 1, 5 << 3 | 2, 1, 1]
         let count = 67_108_864 / (2 * MemoryLayout<KeyValue>.stride + 66)
         #expect(throws: Never.self) {
-            _ = try RangeRequest.response(from: Array(repeating: key, count: count).flatMap(\.self))
+            _ = try RangeRequest.Response(message: Array(repeating: key, count: count).flatMap(\.self))
         }
-        expectTooLarge { _ = try RangeRequest.response(from: Array(repeating: key, count: count + 1).flatMap(\.self)) }
+        expectTooLarge { _ = try RangeRequest.Response(message: Array(repeating: key, count: count + 1).flatMap(\.self)) }
     }
 
     @Test("A value of nearly 64 MB is read, as its bytes are allowed")
     func largeValue() throws {
         var writer = ProtobufWriter()
         writer.message(2) { $0.field(5, [UInt8](repeating: 7, count: 67_000_000)) }
-        #expect(try RangeRequest.response(from: writer.bytes).keyValues.first?.value.count == 67_000_000)
+        #expect(try RangeRequest.Response(message: writer.bytes).keyValues.first?.value.count == 67_000_000)
     }
 
     @Test("Of a response of many messages, only two are read")

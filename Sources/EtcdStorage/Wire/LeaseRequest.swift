@@ -1,0 +1,38 @@
+/// Grants, renews or revokes a lease, whose keys are deleted when it expires.
+enum LeaseRequest: EtcdRequest, Hashable {
+    /// Grants a lease with a time to live in seconds.
+    case grant(timeToLive: Int64)
+    /// Renews a lease for its time to live.
+    case keepAlive(Int64)
+    /// Revokes a lease, and deletes its keys.
+    case revoke(Int64)
+
+    var path: String {
+        switch self {
+        case .grant: "/etcdserverpb.Lease/LeaseGrant"
+        case .keepAlive: "/etcdserverpb.Lease/LeaseKeepAlive"
+        case .revoke: "/etcdserverpb.Lease/LeaseRevoke"
+        }
+    }
+
+    func write(to writer: inout ProtobufWriter) {
+        switch self {
+        case .grant(let number), .keepAlive(let number), .revoke(let number): writer.field(1, number)
+        }
+    }
+
+    /// A lease as it was granted or renewed; without fields if it was revoked.
+    struct Response: ProtobufMessage, Hashable {
+        var lease: Int64 = 0
+        /// The time to live in seconds, at least the requested one; 0 if the lease has expired before it was renewed.
+        var timeToLive: Int64 = 0
+
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 2: lease = try reader.integer()
+            case 3: timeToLive = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+/// Reads one key, or a range of keys.
+struct RangeRequest: EtcdRequest, Hashable {
+    /// The key, or the first one of a range.
+    var key: [UInt8]
+    /// The key after the last one of the range; empty for a single key, and a NUL for no end.
+    var rangeEnd: [UInt8] = []
+    /// The revision to read; 0 for the newest.
+    var revision: Int64 = 0
+    /// The maximum number of keys; 0 for all.
+    var limit: Int64 = 0
+    var keysOnly = false
+    var countOnly = false
+    /// The lowest ``KeyValue/modRevision`` of the keys to read; 0 for no limit.
+    var minModRevision: Int64 = 0
+
+    var isRead: Bool { true }
+
+    var path: String { "/etcdserverpb.KV/Range" }
+
+    /// Writes the fields of the request, which may be an operation of a transaction.
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, key)
+        writer.field(2, rangeEnd)
+        writer.field(3, limit)
+        writer.field(4, revision)
+        writer.field(8, keysOnly)
+        writer.field(9, countOnly)
+        writer.field(10, minModRevision)
+    }
+
+    /// The keys that were read.
+    struct Response: ProtobufMessage, Hashable {
+        /// The header, whose revision is the newest one, not the requested one.
+        var header = ResponseHeader()
+        /// The keys in the order of their bytes.
+        var keyValues: [KeyValue] = []
+        /// Whether there are more keys than the limit.
+        var hasMore = false
+        /// The number of keys in the range, regardless of the limit.
+        var count: Int64 = 0
+
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            switch field {
+            case 1: header = try reader.message()
+            case 2: keyValues.append(try reader.element())
+            case 3: hasMore = try reader.boolean()
+            case 4: count = try reader.integer()
+            default: try reader.skip()
+            }
+        }
+    }
+}
