@@ -63,6 +63,15 @@ struct CheckTests {
         #expect(try failures(["server": ["other": 1], "server.other": 1]) { $0 == ".server.other" }.count == 1)
     }
 
+    @Test("The errors of a check are thrown, and not reported as well")
+    func unreported() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["port": 0, "server": ["log": ["level": "debug"]]]))
+        let failures = store.failures
+        #expect(throws: StorageError.self) { try KeyedStore<AppKeys>(store).check() }
+        try await store.close()
+        for await failure in failures { Issue.record("\(failure)") }
+    }
+
     @Test("Every value, every group and every name that is not valid is found")
     func all() throws {
         let found = try failures([
