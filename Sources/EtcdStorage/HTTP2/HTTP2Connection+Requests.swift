@@ -107,7 +107,9 @@ extension HTTP2Connection {
                 }
             }
         } catch {
-            fail(id, error == .messageTooLarge ? .responseTooLarge : .invalidResponse(error.rawValue))
+            // Sent after all events: sending may close the connection.
+            exchanges[id]?.fail(error == .messageTooLarge ? .responseTooLarge : .invalidResponse(error.rawValue))
+            session.close(id)
         }
         // Other calls wait for the end of the response.
         if let exchange = exchanges[id], exchange.isStream || exchange.hasEnded { waiter.wake(id) }

@@ -27,6 +27,7 @@ final class EventWaiter: @unchecked Sendable {
     // The time for which the timer is set.
     private var alarm: Instant?
     private var waiting: [UInt32: Waiting] = [:]
+    // It begins again after weeks, long after the calls that had its first numbers.
     private let lastNumber = Atomic<UInt32>(0)
 
     /// - Parameter queue: the serial queue on which all methods are called, if they do not say otherwise.
@@ -54,7 +55,7 @@ final class EventWaiter: @unchecked Sendable {
     func wait(
         for id: UInt32, until deadline: Instant, isolation: isolated (any Actor) = #isolation, unless isOver: @escaping () -> Bool
     ) async -> Wake {
-        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
             // The closure runs on the actor only if it captures it.
             _ = isolation
@@ -77,7 +78,7 @@ final class EventWaiter: @unchecked Sendable {
     ///
     /// - Parameter isOver: the condition; called on the queue, at first and by ``wakeFinished()``.
     nonisolated(nonsending) func wait(until deadline: Instant, unless isOver: @escaping @Sendable () -> Bool) async {
-        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         _ = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Wake, Never>) in
                 queue.async {

@@ -73,7 +73,11 @@ struct TxnRequest: EtcdRequest, Hashable {
             switch field {
             case 1: header = try reader.message()
             case 2: succeeded = try reader.boolean()
-            case 3: ranges.append(try reader.element(as: Result.self).range)
+            case 3:
+                let start = reader.offset
+                let result = try reader.element(as: Result.self)
+                guard result.isKnown else { throw ProtobufError(offset: start, reason: "the result of an operation was expected") }
+                ranges.append(result.range)
             default: try reader.skip()
             }
         }
@@ -82,8 +86,10 @@ struct TxnRequest: EtcdRequest, Hashable {
     /// The result of an operation.
     private struct Result: ProtobufMessage {
         var range: RangeRequest.Response?
+        var isKnown = false
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            isKnown = isKnown || 1...3 ~= field
             if field == 1 { range = try reader.message() } else { try reader.skip() }
         }
     }

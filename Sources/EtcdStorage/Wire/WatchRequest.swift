@@ -25,8 +25,8 @@ struct WatchRequest: Sendable, Hashable {
             $0.field(1, key)
             $0.field(2, rangeEnd)
             $0.field(3, startRevision)
-            // Progress responses.
-            $0.field(4, true)
+            // Progress responses. Who reads what has happened waits for it no longer than for the next message.
+            $0.field(4, !includesPrevious)
             $0.field(6, includesPrevious)
             // Fragments.
             $0.field(8, true)

@@ -35,7 +35,7 @@ import Testing
     @Test("Messages to the stream of watches tell by their presence what is wanted")
     func watch() {
         let create = WatchRequest(key: key, rangeEnd: [0x62], startRevision: 9, includesPrevious: true)
-        #expect(create.message == [UInt8](hex: "0a0e 0a0161 120162 1809 2001 3001 4001"))
+        #expect(create.message == [UInt8](hex: "0a0c 0a0161 120162 1809 3001 4001"))
         #expect(WatchRequest(key: []).message == [UInt8](hex: "0a04 2001 4001"))
         #expect(WatchRequest.progress == [UInt8](hex: "1a00"))
     }

@@ -39,7 +39,12 @@ import Testing
         #expect(txn.header.revision == 9)
         #expect(txn.succeeded)
         #expect(txn.ranges == [.init(keyValues: [KeyValue(key: [0x61])], count: 1), nil, nil, nil])
-        for unknown in ["1a00", "1a022200"] { #expect(try response(to: TxnRequest.self, unknown).ranges == [nil]) }
+    }
+
+    @Test("A response to an operation of a type that is not known is an error, not a gap", arguments: ["1a00", "1a022200"])
+    func unknownOperation(hex: String) {
+        let failure = #expect(throws: EtcdFailure.self) { try response(to: TxnRequest.self, hex) }
+        #expect(failure?.message == "the response cannot be read: the result of an operation was expected (at byte 1)")
     }
 
     @Test("A lease is read as it was granted and renewed")
