@@ -107,17 +107,21 @@ final class DeliveryThread {
 struct Deliveries: Sendable {
     // Usually one.
     private var tickets: [DeliveryQueue.Ticket] = []
+    private var firstForReaders: Int?
+    private var firstForListeners: Int?
 
     var isEmpty: Bool { tickets.isEmpty }
 
     /// Appends a delivery to a queue. May be called under the lock that determines the order.
     mutating func append(to queue: DeliveryQueue, _ delivery: @escaping DeliveryQueue.Delivery) {
         let ticket = queue.append(delivery)
-        // Also for several changes, this thread begins with all deliveries of the first queue of each kind.
-        if let first = tickets.firstIndex(where: { $0.queue.isForReaders == queue.isForReaders }), tickets[first].queue === queue {
-            return tickets[first] = ticket
-        }
+        let first = queue.isForReaders ? firstForReaders : firstForListeners
+        // Also for several changes, this thread makes all deliveries of the first queue of each kind.
+        if let first, tickets[first].queue === queue { return tickets[first] = ticket }
         if tickets.last?.queue === queue { tickets.removeLast() }
+        if first == nil {
+            if queue.isForReaders { firstForReaders = tickets.count } else { firstForListeners = tickets.count }
+        }
         tickets.append(ticket)
     }
 
