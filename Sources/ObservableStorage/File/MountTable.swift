@@ -56,8 +56,11 @@
                     var request = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
                     guard poll(&request, 1, 0) != 0 else { return }
                 }
-                guard let descriptor = known.descriptor ?? MountInfo.open(calls), let mounts = MountInfo.all(from: descriptor, calls)
-                else { return }
+                guard let descriptor = known.descriptor ?? MountInfo.open(calls) else { return }
+                guard let mounts = MountInfo.all(from: descriptor, calls) else {
+                    if known.descriptor == nil { calls.discard(descriptor) }
+                    return
+                }
                 known = (descriptor, Self.types(mounts), Set(mounts.map(\.point)))
             }
         }

@@ -1,5 +1,6 @@
 #if os(Linux)
     import Foundation
+    import TestSupport
     import Testing
 
     @testable import ObservableStorage
@@ -61,17 +62,20 @@
         func closedDescriptor() throws {
             var status = stat()
             try #require(stat("/proc/self", &status) == 0)
-            let closed = Lock<Int32?>(nil)
+            let isClosed = Lock(true)
             var calls = FileSystemCalls.live
             calls.readBytesAt = { descriptor, buffer, offset throws(SystemError) in
-                let isClosed = closed.withLock { first in
-                    first = first ?? descriptor
-                    return first == descriptor
-                }
-                if isClosed { throw SystemError(EBADF) }
+                if isClosed.exchange(false) { throw SystemError(EBADF) }
                 return try FileSystemCalls.live.readBytesAt(descriptor, buffer, offset)
             }
+            let discarded = Recorder<Int32>()
+            calls.closeDescriptor = { descriptor throws(SystemError) in
+                discarded.record(descriptor)
+                try FileSystemCalls.live.closeDescriptor(descriptor)
+            }
             #expect(MountTable(calls: calls).fileSystemType(of: UInt64(status.st_dev)) == "proc")
+            // None is left open, neither the one that could not be read nor the one that was read instead.
+            #expect(discarded.elements.count == 2)
         }
     }
 #endif
