@@ -46,7 +46,7 @@ public struct AnyStoredValue: Sendable {
     }
 
     /// Whether a value is stored.
-    public var isSet: Bool { key.isSet(in: store) }
+    public var isSet: Bool { store.cache.update { state in key.entryName.isStored { state.entries[$0] } } }
 
     /// Sets the value, if it is one of the key's type.
     ///
@@ -64,7 +64,7 @@ public struct AnyStoredValue: Sendable {
     }
 
     /// Where the value comes from at present. A value that cannot be decoded counts.
-    public var source: ValueSource { key.source(in: store) }
+    public var source: ValueSource { store.source(of: key.entryName) }
 
     /// Sets the value from text as a person types it, in the syntax that arguments and variables of the environment have, too; see
     /// ``OverrideSource``.
@@ -138,18 +138,10 @@ extension AnyStorageKey {
         try store.set(storageKey.value(ofText: text), for: storageKey)
     }
 
-    fileprivate func source(in store: ObservableStore) -> ValueSource {
-        store.source(of: storageKey)
-    }
-
     /// Refuses the text that a list shows instead of a secret.
     private func requireSecret(_ text: String) throws(StorageError) {
         guard isSecret, text == SecretNames.placeholder else { return }
         throw .undecodable(key: storageKey.name, expected: "a secret", found: "\(text), which stands for it")
-    }
-
-    fileprivate func isSet(in store: ObservableStore) -> Bool {
-        store.isSet(storageKey)
     }
 
     fileprivate func remove(from store: ObservableStore) {

@@ -22,10 +22,10 @@ extension ObservableStore {
     /// The changes of each key are in order. Those of different keys are, too, unless several threads make them at the same time; the changes
     /// of one transaction have the same revision.
     public nonisolated func changes(of values: [AnyStoredValue]) -> AsyncStream<Change<PropertyListValue?>> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
-        let tokens = values.map { $0.key.observe(in: self, continuation) }
-        continuation.onTermination = { _ in for token in tokens { token.cancel() } }
-        return stream
+        AsyncStream.observing { continuation in
+            let tokens = values.map { $0.key.observe(in: self, continuation) }
+            return ObservationToken { for token in tokens { token.cancel() } }
+        }
     }
 }
 

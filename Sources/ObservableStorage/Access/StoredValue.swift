@@ -69,12 +69,12 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     /// Where the value comes from at present. A value that cannot be decoded counts.
     public var source: ValueSource {
-        store.source(of: key)
+        store.source(of: key.entryName)
     }
 
     /// Whether the value is prescribed by a mandatory layer of the store, so that it cannot be set. Observation tracks this.
     public var isMandatory: Bool {
-        store.isMandatory(key)
+        store.isMandatory(key.entryName)
     }
 
     /// Removes the stored value, so that the default is in effect again, or in a scene the application's value; see
@@ -121,7 +121,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
     public func addMainActorListener(
         initial: Bool = false, _ listener: @escaping @MainActor (Change<Value>) -> Void
     ) -> ObservationToken {
-        store.observe(key, initial: initial, .mainActorListener(listener).asListener)
+        store.observe(key, initial: initial, .mainActorListener(isListener: true, listener))
     }
 }
 
@@ -168,7 +168,6 @@ extension ObservableStore {
 }
 
 extension ObservableStore {
-    /// The value of a key, tracked.
     @usableFromInline nonisolated func observed<Value: Sendable>(_ tracked: TrackedKey) -> Value {
         let key = tracked.key(Value.self)
         tracked.access { isSet(key) }

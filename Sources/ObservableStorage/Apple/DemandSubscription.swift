@@ -41,7 +41,7 @@
                 Observer(
                     onReceive: { [weak subscription] element in
                         if let subscription, let element = convert(element) { subscription.append(element) }
-                    }, onFinish: { [weak subscription] _ in subscription?.finish() }))
+                    }, onFinish: { [weak subscription] in subscription?.finish() }))
             subscription.state.withLock { $0.token = token }
             subscriber.receive(subscription: subscription)
             subscription.make { $0.delivered(demanding: 0) }

@@ -7,7 +7,7 @@ public struct Change<Value: Sendable>: Sendable {
     /// The new value of the key: the default if none is stored, the last valid value if it cannot be decoded.
     public let newValue: Value
     /// The kind of the change.
-    public internal(set) var kind: ChangeKind
+    public let kind: ChangeKind
     /// The origin of the change.
     public let origin: ChangeOrigin
     /// The store's revision of this change, which increases with every change and is the same for all changes of a transaction. A change
@@ -18,7 +18,6 @@ public struct Change<Value: Sendable>: Sendable {
     /// Whether the values are a secret, so that they are not printed; see ``StorageKey/secret()``.
     package let isSecret: Bool
 
-    /// Creates a change.
     package init(
         key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64,
         storageRevision: StorageRevision? = nil, isSecret: Bool = false

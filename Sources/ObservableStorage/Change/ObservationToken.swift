@@ -2,23 +2,23 @@
 public final class ObservationToken: Sendable {
     /// Identifies the subscriptions that a writer skips when it passes this token; 0 if there are none.
     let subscriptionID: UInt64
-    // Nil after the cancellation: a token that is retained longer does not retain the subscription.
-    private let running: Lock<(subscription: Subscription?, onCancel: @Sendable () -> Void)?>
+    // Nil after the cancellation: a token that is retained longer does not retain the observer.
+    private let onCancel: Lock<(@Sendable () -> Void)?>
 
     /// Creates a token that calls a closure once, when it is cancelled or released.
     public convenience init(onCancel: @escaping @Sendable () -> Void) {
-        self.init(nil, id: 0, onCancel: onCancel)
+        self.init(id: 0, onCancel: onCancel)
     }
 
-    init(_ subscription: Subscription?, id: UInt64, onCancel: @escaping @Sendable () -> Void) {
+    init(id: UInt64, onCancel: @escaping @Sendable () -> Void) {
         subscriptionID = id
-        running = Lock((subscription, onCancel))
+        self.onCancel = Lock(onCancel)
     }
 
     /// A token with which a writer mutes every listener: `store.edit(muting: .everyListener) { $0[.volume] = 0.5 }`.
     ///
     /// Streams, views, and mirrors in iCloud are not muted: they have the present values.
-    public static let everyListener = ObservationToken(nil, id: everyListenerID, onCancel: {})
+    public static let everyListener = ObservationToken(id: everyListenerID, onCancel: {})
 
     static var everyListenerID: UInt64 { .max }
 
@@ -28,9 +28,7 @@ public final class ObservationToken: Sendable {
 
     /// Ends the observation. Nothing is delivered after this returns on the same thread; further calls have no effect.
     public func cancel() {
-        let ended = running.take { $0.take() }
-        ended?.subscription?.end()
-        ended?.onCancel()
+        onCancel.take { $0.take() }?()
     }
 
     /// Stores the token in a set, which keeps the observation active.

@@ -7,7 +7,7 @@ import Synchronization
 /// under it, the lock is announced to the sanitizer.
 package struct Lock<Value>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
-    private let sanitizer = SanitizerAnnotation()
+    private let sanitizer = SanitizerAnnotation.isNeeded ? SanitizerAnnotation() : nil
 
     /// Creates a lock that protects a value.
     package init(_ value: consuming sending Value) {
@@ -39,7 +39,7 @@ package struct Lock<Value>: ~Copyable, Sendable {
     // one has begun to sleep. `write.threads`: twenty threads make 50,000 edits a second then, and a million if they yield first.
     @inline(never)
     private borrowing func yieldWhileLocked() {
-        for _ in 0..<LockContention.yields {
+        for _ in 0..<yieldsBeforeSleep {
             sched_yield()
             if mutex.withLockIfAvailable({ _ in }) != nil { return }
         }
@@ -74,9 +74,8 @@ extension Lock where Value: Sendable {
 final class SanitizerAnnotation: Sendable {
     typealias Announcement = @convention(c) (_ lock: UnsafeMutableRawPointer) -> Void
 
-    init?() {
-        if Self.functions == nil { return nil }
-    }
+    // Not in a failable initializer, which allocates the object first.
+    static var isNeeded: Bool { functions != nil }
 
     /// Announces that everything done before the lock was last released happens before this point.
     func acquired() {
@@ -90,10 +89,8 @@ final class SanitizerAnnotation: Sendable {
 }
 
 #if os(Linux)
-    private enum LockContention {
-        /// How often a thread yields before it sleeps: limited, because yielding lends the owner of the lock no priority.
-        static let yields = 16
-    }
+    /// How often a thread yields before it sleeps: limited, because yielding lends the owner of the lock no priority.
+    private let yieldsBeforeSleep = 16
 
     extension SanitizerAnnotation {
         /// The functions of the sanitizer for locks, in a process that runs under it.
@@ -103,10 +100,8 @@ final class SanitizerAnnotation: Sendable {
         }()
     }
 #else
-    private enum LockContention {
-        /// Elsewhere, a thread that runs takes the lock before one that sleeps.
-        static let yields = 0
-    }
+    /// Elsewhere, a thread that runs takes the lock before one that sleeps.
+    private let yieldsBeforeSleep = 0
 
     extension SanitizerAnnotation {
         /// On other platforms the sanitizer observes all locks.

@@ -2,21 +2,18 @@ import Dispatch
 
 /// A value that is created on first access, once, by any number of threads.
 final class Once<Value: Sendable>: Sendable {
-    private enum State {
-        case pending(create: @Sendable () -> Value)
-        /// Other threads wait for the group.
-        case creating(DispatchGroup)
-        case created(Value)
-    }
-
-    private let state: Lock<State>
+    private let state: Lock<OnceState>
 
     init(_ create: @escaping @Sendable () -> Value) {
-        state = Lock(.pending(create: create))
+        state = Lock(.pending { Box(create()) })
     }
 
     /// The value; accessing it inside the closure that creates it deadlocks.
     var value: Value {
+        unsafeDowncast(box, to: Box<Value>.self).value
+    }
+
+    private var box: AnyBox {
         let found = state.take { state in
             let found = state
             if case .pending = found {
@@ -27,21 +24,29 @@ final class Once<Value: Sendable>: Sendable {
             return found
         }
         switch found {
-        case .created(let value): return value
+        case .created(let box): return box
         case .creating(let group):
             group.wait()
-            return self.value
+            return self.box
         case .pending(let create):
             // User code, which must not run under the lock.
-            let value = create()
+            let box = create()
             let before = state.withLock { state in
-                defer { state = .created(value) }
+                defer { state = .created(box) }
                 return state
             }
             if case .creating(let group) = before { group.leave() }
-            return value
+            return box
         }
     }
+}
+
+/// Not generic, because generic code looks up its types in each call.
+private enum OnceState: Sendable {
+    case pending(create: @Sendable () -> AnyBox)
+    /// Other threads wait for the group.
+    case creating(DispatchGroup)
+    case created(AnyBox)
 }
 
 extension Lock {

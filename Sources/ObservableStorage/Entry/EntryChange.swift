@@ -15,9 +15,7 @@ struct EntryChange: Sendable {
     let key: String
     let old: StoredEntry
     let new: StoredEntry
-    /// The values before the old value.
     let earlier: [PropertyListValue]
-    /// The values of the fallback before its old value.
     var earlierFallback: [PropertyListValue] = []
     /// Whether the changed value is no longer stored.
     let isRemoval: Bool
@@ -35,19 +33,6 @@ struct EntryChange: Sendable {
         if name.hasEarlier { return nil }
         let source = value.stored != nil ? name.own : (value.fallback != nil ? name.fallback : nil)
         return entry.name == source ? entry : nil
-    }
-
-    /// The change of one value inside the entry's dictionary; nil if that value is the same.
-    ///
-    /// - Parameter registered: the value that is used while none is stored.
-    func inside(_ name: EntryName, _ history: EntryHistory, registered: PropertyListValue?) -> EntryChange? {
-        let (old, new) = (name.leaf(old.stored), name.leaf(new.stored))
-        guard old != new else { return nil }
-        return EntryChange(
-            key: name.text, old: StoredEntry(stored: old, fallback: self.old.fallback, registered: registered),
-            new: StoredEntry(stored: new, fallback: self.new.fallback, registered: registered),
-            earlier: history.values(of: name, in: earlier), earlierFallback: earlierFallback, isRemoval: new == nil, origin: origin,
-            revision: revision, storageRevision: storageRevision, entry: entry, version: version)
     }
 }
 

@@ -51,7 +51,7 @@ package struct EntryName: Sendable, Hashable {
 
     /// The names of all entries from which the key may read its value.
     var all: [String] {
-        [own] + earlier + (fallback.map { [$0] } ?? []) + earlierFallback
+        hasOthers ? [own] + earlier + (fallback.map { [$0] } ?? []) + earlierFallback : [own]
     }
 
     /// Whether the key may read its value from an entry under an earlier name.
@@ -101,7 +101,6 @@ package struct EntryName: Sendable, Hashable {
         return EntryName(own: name, path: path)
     }
 
-    /// The stored, the fallback and the registered value of the key.
     func entry(registered: PropertyListValue?, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
         StoredEntry(
             stored: value(own, earlier, stored), fallback: fallback.flatMap { value($0, earlierFallback, stored) },

@@ -24,7 +24,6 @@ final class AvailabilityState: Sendable {
         state.withLock { $0.isOpened }
     }
 
-    /// Records that the storage was read or written.
     func markOpened() {
         state.withLock { $0.isOpened = true }
     }
@@ -44,9 +43,7 @@ final class AvailabilityState: Sendable {
         let latest = LatestSlot()
         var deliveries = Deliveries()
         let token = state.withLock { state in
-            publisher.add(
-                initial: [{ [availability = state.availability] in availability }],
-                Observer(slot: latest, onFinish: { _ in latest.end(keepingValue: true) }), to: &deliveries)
+            publisher.add(initial: [{ [availability = state.availability] in availability }], .slot(latest), to: &deliveries)
         }
         deliveries.deliver()
         return latest.values(onEnd: token)

@@ -71,6 +71,6 @@ extension ObservableStore {
     }
 
     private nonisolated func observe(_ key: some AnyStorageKey, filling slot: LatestSlot) -> ObservationToken {
-        observe(key.storageKey, Observer(slot: slot, onFinish: { _ in slot.end(keepingValue: true) }))
+        observe(key.storageKey, .slot(slot))
     }
 }

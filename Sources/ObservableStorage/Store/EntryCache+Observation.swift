@@ -3,15 +3,15 @@ import PropertyListCoding
 // Subscribing to entries, and notifying those who observe them.
 extension EntryCache {
     func post(
-        _ change: EntryChange, among changes: [EntryChange], to state: EntryCacheState, muting muted: UInt64,
+        _ change: EntryChange, among changes: [EntryChange], to state: inout EntryCacheState, muting muted: UInt64,
         _ deliveries: inout Deliveries
     ) {
         for observers in change.entry.content.observers {
-            guard let affecting = change.affecting(observers.name, among: changes, in: state) else { continue }
+            guard let affecting = change.affecting(observers.name, among: changes, in: &state) else { continue }
             observers.post(affecting, muting: muted, to: &deliveries)
         }
         if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
-            allObservers.post(muting: muted, to: &deliveries) { change }
+            allObservers.post(muting: muted, to: &deliveries) { Box(change) }
         }
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
     }
@@ -48,11 +48,7 @@ extension EntryCache {
         let token = update { state in
             let observers = observers(of: key, in: &state)
             read(&state)
-            return observers.add(
-                initial: initial ? state.current(observers.name) : nil, observer, to: &first,
-                onCancel: { [weak self, weak observers] in
-                    if let observers { self?.forgetIfIdle(observers) }
-                })
+            return observers.add(initial: initial ? state.current(observers.name) : nil, observer, to: &first)
         }
         watchStart?.request()
         deliver(first)
@@ -62,7 +58,10 @@ extension EntryCache {
     private func observers<Value>(of key: StorageKey<Value>, in state: inout EntryCacheState) -> KeyObservers<Value> {
         let name = key.definition.entryName
         let own = state.entries.ensureEntry(name.own)
-        if let known = own.content.observers.first(where: { $0.key == key.definition.id }) as? KeyObservers<Value> { return known }
+        // A key has one type.
+        if let known = own.content.observers.first(where: { $0.key == key.definition.id }) {
+            return unsafeDowncast(known, to: KeyObservers<Value>.self)
+        }
         let observers = KeyObservers(key, of: self)
         guard !allObservers.isFinished else {
             // Without subscribers, nothing is delivered.
@@ -74,7 +73,7 @@ extension EntryCache {
         return observers
     }
 
-    private func forgetIfIdle<Value>(_ observers: KeyObservers<Value>) {
+    func forgetIfIdle(_ observers: any EntryObservers) {
         take { state -> [Entry] in
             guard observers.isIdle else { return [] }
             let names = observers.name.all
@@ -90,7 +89,7 @@ extension EntryCache {
             read(&state)
             state.hasAllObservers = true
             return allObservers.add(
-                observer, to: &first,
+                observer.subscription, to: &first,
                 onCancel: { [weak self] in
                     guard let self else { return }
                     update { $0.hasAllObservers = !allObservers.isIdle }
@@ -109,14 +108,12 @@ extension EntryChange {
     /// - Parameters:
     ///   - changes: all changes of the same revision.
     ///   - state: the state after them.
-    func affecting(_ name: EntryName, among changes: [EntryChange], in state: EntryCacheState) -> EntryChange? {
+    func affecting(_ name: EntryName, among changes: [EntryChange], in state: inout EntryCacheState) -> EntryChange? {
         if state.layers.hidesStored(name) { return nil }
-        guard name.hasOthers else {
-            return name.path.isEmpty ? self : inside(name, entry.content.history, registered: state.layers.fallback(of: name))
-        }
+        if name.path.isEmpty, !name.hasOthers { return self }
         let all = name.all
-        let parts = changes.filter { all.contains($0.key) }
-        func part(_ entry: String) -> EntryChange? { parts.first { $0.key == entry } }
+        let parts = name.hasOthers ? changes.filter { all.contains($0.key) } : [self]
+        func part(_ entry: String) -> EntryChange? { entry == key ? self : parts.first { $0.key == entry } }
         // The changes of one step are delivered as one.
         guard (part(name.own) ?? parts.first)?.key == key else { return nil }
         // Of an entry of which one value was edited, a change may have that value only, before and after.

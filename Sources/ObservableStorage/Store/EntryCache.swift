@@ -6,11 +6,10 @@ final class EntryCache: Sendable {
     /// Identifies this cache among all caches that the process has had.
     let id: UInt64
     private let state: Lock<EntryCacheState>
-    let allObservers: ChangePublisher<EntryChange>
+    let allObservers: BoxPublisher
     let reports: FailureReports
     /// Values under earlier names of keys that are not used, and were reported, by that name.
     let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
-    /// The errors of overrides that were reported.
     let reportedOverrides = Lock<Set<StorageError>>([])
     // The store's executor, on which no delivery that may run user code is made.
     let executor: DispatchQueueExecutor
@@ -33,7 +32,7 @@ final class EntryCache: Sendable {
         self.reports = reports
         self.watchStart = watchStart
         state = Lock(EntryCacheState(entries: entries, store: id, log: log))
-        allObservers = ChangePublisher(group: id)
+        allObservers = BoxPublisher(group: id)
         self.executor = executor
     }
 
@@ -68,7 +67,7 @@ final class EntryCache: Sendable {
             let changes = try body(&state)
             var (deliveries, removed) = (Deliveries(), [Entry]())
             for change in changes {
-                post(change, among: changes, to: state, muting: muted, &deliveries)
+                post(change, among: changes, to: &state, muting: muted, &deliveries)
                 if change.isRemoval { removed.append(change.entry) }
             }
             return (
@@ -104,7 +103,7 @@ final class EntryCache: Sendable {
                 if state.hasAllObservers || !entry.content.observers.isEmpty || entry.isTracked {
                     let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
                     var posted = Deliveries()
-                    post(change, among: [change], to: state, muting: muted, &posted)
+                    post(change, among: [change], to: &state, muting: muted, &posted)
                     deliveries = posted
                 }
             }

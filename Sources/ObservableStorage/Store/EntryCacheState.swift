@@ -14,7 +14,6 @@ struct EntryCacheState: Sendable {
     var isClosed = false
     /// The file of a read-only store; nil for another store.
     var readOnlyFile: String?
-    /// Whether there are observers of all entries.
     var hasAllObservers = false
     var flushes = FlushSchedule()
     var log: EditLog
@@ -26,13 +25,15 @@ struct EntryCacheState: Sendable {
         self.entries = EntryTable(entries, store: store)
     }
 
+    // These are mutating so that their closures refer to the state, which they would copy.
+
     /// The stored, the fallback and the registered value of a name.
-    func entry(_ name: EntryName) -> StoredEntry {
+    mutating func entry(_ name: EntryName) -> StoredEntry {
         layers.entry(name) { entries[$0] }
     }
 
     /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
-    func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
+    mutating func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
         name.previous({ entries[$0] }, { entries.entry($0)?.content.history })
     }
 
@@ -94,7 +95,6 @@ struct EntryCacheState: Sendable {
         }
     }
 
-    /// Throws an error if the store is closed or read-only.
     func requireEditable() throws(StorageError) {
         // Asked by each edit, which has not to create an error for the answer.
         if isClosed || readOnlyFile != nil { throw refusal ?? .closed }
@@ -225,7 +225,6 @@ struct EntryCacheState: Sendable {
             revision: revision, entry: entry, version: entry.version)
     }
 
-    /// The current value of a name, as a change from itself.
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
         let source = entries.ensureEntry(name.location(of: entry) { entries[$0] }.own)

@@ -56,15 +56,14 @@ final class FailureReports: Sendable {
 
     /// The errors not delivered yet, and those from now on.
     var stream: AsyncStream<StorageError> {
-        let (stream, continuation) = AsyncStream.makeStream(of: StorageError.self)
-        var deliveries = Deliveries()
-        let token = state.withLock { state in
-            defer { (state.undelivered, state.unlogged) = ([], []) }
-            return publisher.add(initial: state.undelivered.map { error in { error } }, .stream(continuation), to: &deliveries)
+        AsyncStream.observing { continuation in
+            var deliveries = Deliveries()
+            defer { deliveries.deliver() }
+            return state.withLock { state in
+                defer { (state.undelivered, state.unlogged) = ([], []) }
+                return publisher.add(initial: state.undelivered.map { error in { error } }, .stream(continuation), to: &deliveries)
+            }
         }
-        continuation.onTermination = { _ in token.cancel() }
-        deliveries.deliver()
-        return stream
     }
 
     func finish() {
@@ -95,7 +94,6 @@ final class FailureReports: Sendable {
     extension FailureReports {
         private static let logger = Logger(subsystem: "ObservableStorage", category: "failures")
 
-        /// Writes a line to the system log.
         static func log(_ line: String) {
             logger.error("\(line, privacy: .public)")
         }

@@ -107,8 +107,7 @@ final class LayerFiles: Sendable {
 
 extension ObservableStore {
     /// Where the value of a key comes from at present; see ``StoredValue/source``.
-    nonisolated func source<Value>(of key: StorageKey<Value>) -> ValueSource {
-        let name = key.definition.entryName
+    nonisolated func source(of name: EntryName) -> ValueSource {
         let (entry, layers) = cache.update { ($0.entry(name), $0.layers) }
         if layers.mandatory(name) != nil { return .mandatory(file: layerFile(of: name, isMandatory: true)) }
         if let override = entry.override { return override.source }
@@ -124,8 +123,7 @@ extension ObservableStore {
     }
 
     /// Whether the value of a key is prescribed by a mandatory layer of the store; Observation tracks this.
-    nonisolated func isMandatory<Value>(_ key: StorageKey<Value>) -> Bool {
-        let name = key.definition.entryName
+    nonisolated func isMandatory(_ name: EntryName) -> Bool {
         for name in [name.own, name.fallback] { name.map(cache.entry)?.access() }
         return cache.update { $0.layers.mandatory(name) != nil }
     }
@@ -169,7 +167,7 @@ extension ValueLayers {
 
 extension EntryCacheState {
     /// The change of a key's value that a change of the layers causes; nil if there is none.
-    fileprivate func layerChange(of name: EntryName, in entry: Entry, since earlier: ValueLayers) -> EntryChange? {
+    fileprivate mutating func layerChange(of name: EntryName, in entry: Entry, since earlier: ValueLayers) -> EntryChange? {
         let (old, new) = (earlier.entry(name) { entries[$0] }, self.entry(name))
         let value = new.stored ?? new.fallback ?? new.registered
         let isSame = new.override != nil || (old.stored ?? old.fallback ?? old.registered) == value

@@ -26,7 +26,6 @@ extension ObservableStore {
         name: String, old: PropertyListValue?, new: PropertyListValue?, metadata: (name: String, value: PropertyListValue)
     )
 
-    /// Whether the store only reads its storage.
     package nonisolated var isReadOnly: Bool { backend.isReadOnly }
 
     /// Whether the storage has been read or written at least once, so that the stored entries are known.
@@ -41,7 +40,7 @@ extension ObservableStore {
     package nonisolated func observeEntry(
         _ name: String, _ onChange: @escaping @Sendable (Change<PropertyListValue?>) -> Void, onFinish: @escaping @Sendable () -> Void
     ) -> ObservationToken {
-        cache.observe(StorageKey<PropertyListValue?>(name), Observer(onReceive: onChange, onFinish: { _ in onFinish() }))
+        cache.observe(StorageKey<PropertyListValue?>(name), Observer(onReceive: onChange, onFinish: onFinish))
     }
 
     /// The stored values of some names at one moment.
@@ -74,13 +73,11 @@ extension ObservableStore {
         return skipped
     }
 
-    /// Sets entries that hold metadata of other entries.
     package nonisolated func setMetadata(_ edits: EntryEdits) throws(StorageError) {
         if edits.isEmpty { return }
         try synchronizer.change(retaining: self) { (state) throws(StorageError) in try state.edit(edits) }
     }
 
-    /// The description of a key for a mirror.
     package nonisolated func mirrored(_ key: some AnyStorageKey) -> MirroredKey {
         let key = key.storageKey
         let name = key.definition.entryName

@@ -8,7 +8,7 @@ extension ObservableStore {
     /// stream does not retain the store; it ends when the store is closed or released, and when its task is cancelled.
     public nonisolated func values<Value>(of key: StorageKey<Value>) -> AsyncStream<Value> {
         let latest = LatestSlot()
-        let token = observe(key, initial: true, Observer(slot: latest, onFinish: { _ in latest.end(keepingValue: true) }))
+        let token = observe(key, initial: true, .slot(latest))
         return latest.values(onEnd: token)
     }
 
@@ -25,10 +25,7 @@ extension ObservableStore {
     public nonisolated func changes<Value>(
         of key: StorageKey<Value>, bufferingPolicy: AsyncStream<Change<Value>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<Value>> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Change<Value>.self, bufferingPolicy: bufferingPolicy)
-        let token = observe(key, .stream(continuation))
-        continuation.onTermination = { _ in token.cancel() }
-        return stream
+        AsyncStream.observing(bufferingPolicy) { observe(key, .stream($0)) }
     }
 
     /// Delivers each change of a key from now on to an observer, and the end of the changes.
@@ -56,10 +53,7 @@ extension ObservableStore {
     public nonisolated func allChanges(
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<PropertyListValue?>> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self, bufferingPolicy: bufferingPolicy)
-        let token = cache.observeAll(.stream(continuation) { $0.untyped })
-        continuation.onTermination = { _ in token.cancel() }
-        return stream
+        AsyncStream.observing(bufferingPolicy) { cache.observeAll(.stream($0) { $0.untyped }) }
     }
 
     /// Calls a closure with each change of a key from now on, until the token is cancelled or released.
@@ -78,7 +72,7 @@ extension ObservableStore {
         _ listener: @escaping @Sendable (Change<Value>) -> Void
     ) -> ObservationToken {
         // On a concurrent queue, the changes are still delivered one after the other.
-        let serial = queue.map { DispatchQueue(label: "ObservableStore listener", target: $0) }
-        return observe(key, initial: initial, .listener(on: serial, listener).asListener)
+        let kind = queue.map { DeliveryQueue.Kind.listeningOn(DispatchQueue(label: "ObservableStore listener", target: $0)) }
+        return observe(key, initial: initial, Observer(on: kind, isListener: true, onReceive: listener))
     }
 }

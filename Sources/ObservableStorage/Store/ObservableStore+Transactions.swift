@@ -24,26 +24,21 @@ extension ObservableStore {
             let result = try body(&transaction)
             do throws(StorageError) {
                 let edits = try transaction.finish()
-                if try edit(edits, from: found, of: transaction, muting: token) { return result }
+                var isDone = false
+                try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
+                    // Unless an entry that it has read was changed since, or a scope was discarded.
+                    guard state.isCurrent(transaction.namesRead, in: found),
+                        !transaction.scopes.contains(where: state.discardedScopes.contains)
+                    else { return [] }
+                    isDone = true
+                    return try state.edit(edits, at: transaction.editedPaths)
+                }
+                if isDone { return result }
             } catch {
                 reports.report(error)
                 return result
             }
         }
-    }
-
-    /// Makes the edits of a transaction; returns false if an entry that it has read was changed since, or a scope was discarded.
-    private nonisolated func edit(
-        _ edits: EntryEdits, from found: EntryValues, of transaction: StoreTransaction, muting token: ObservationToken?
-    ) throws(StorageError) -> Bool {
-        var isDone = false
-        try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
-            guard state.isCurrent(transaction.namesRead, in: found), !transaction.scopes.contains(where: state.discardedScopes.contains)
-            else { return [] }
-            isDone = true
-            return try state.edit(edits, at: transaction.editedPaths)
-        }
-        return isDone
     }
 
     /// Runs a transaction: reads the stored entries, applies the closure to them and writes them, with no edit of another process in
@@ -162,7 +157,6 @@ extension ObservableStore {
         }
     }
 
-    /// Stores the default of a key, if the key requires that of reading.
     nonisolated func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         // If the storage could not be opened, the stored values are unknown.
         guard key.definition.storesDefault, synchronizer.availability.isOpened else { return }
@@ -204,11 +198,11 @@ extension ObservableStore {
     /// Makes edits that depend on the present entries; does nothing and returns false if `makeEdits` returns nil.
     private nonisolated func edit(
         of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], at paths: EditedPaths = [:],
-        _ makeEdits: (EntryCacheState) throws(StorageError) -> EntryEdits?
+        _ makeEdits: (inout EntryCacheState) throws(StorageError) -> EntryEdits?
     ) throws(StorageError) -> Bool {
         var isDone = false
         try synchronizer.change(retaining: self) { (state) throws(StorageError) in
-            guard let edits = try makeEdits(state) else { return [] }
+            guard let edits = try makeEdits(&state) else { return [] }
             isDone = true
             return try state.edit(edits, of: principal, origin: origin, condition: condition, at: paths)
         }

@@ -35,7 +35,7 @@ extension ObservableStore {
         }
         return past.map { past in
             let changes = past.changes { cache, receive in
-                cache.observeAll(Observer(onReceive: { receive($0.untyped) }, onFinish: { _ in }))
+                cache.observeAll(Observer(onReceive: { receive($0.untyped) }))
             }
             return Self.stream(of: changes, then: live)
         }
@@ -61,7 +61,7 @@ extension ObservableStore {
             continuation.onTermination = { _ in token.cancel() }
         }
         return past.map { past in
-            let changes = past.changes { cache, receive in cache.observe(key, Observer(onReceive: receive, onFinish: { _ in })) }
+            let changes = past.changes { cache, receive in cache.observe(key, Observer(onReceive: receive)) }
             return Self.stream(of: changes, then: live)
         }
     }

@@ -25,11 +25,10 @@ struct PropertyListFileRaceTests {
         onCorruption: CorruptionPolicy = .refuse, whilePausing action: @escaping @Sendable () throws -> Void
     ) -> PropertyListFile {
         var calls = FileSystemCalls.live
-        let gate = Subscription()
+        let isCalled = Lock(false)
         let pause = calls.pause
         calls.pause = { duration in
-            if !gate.isEnded {
-                gate.end()
+            if !isCalled.exchange(true) {
                 do { try action() } catch { Issue.record(error) }
             }
             pause(duration)

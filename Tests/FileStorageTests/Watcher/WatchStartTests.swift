@@ -68,7 +68,7 @@ struct WatchStartTests {
         queue.sync {}
         #expect(requests.elements.isEmpty)
         let tokens = (0..<2).map { _ in
-            ofAll ? cache.observeAll(.listener { _ in }) : cache.observe(Keys.count, initial: false, .listener { _ in })
+            ofAll ? cache.observeAll(Observer(onReceive: { _ in })) : cache.observe(Keys.count, Observer(onReceive: { _ in }))
         }
         queue.sync {}
         #expect(requests.elements.count == 1)
