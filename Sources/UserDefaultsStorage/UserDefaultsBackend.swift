@@ -189,11 +189,9 @@ public final class UserDefaultsBackend: BlockingStorageBackend, CommittingBacken
     }
 }
 
-extension UserDefaultsBackend: NameObservingBackend {
+extension UserDefaultsBackend {
     /// Observes names that a store uses, which need not be stored yet.
-    package func addUsed(_ names: [String]) {
-        shared.addUsed(names)
-    }
+    package var onUse: (@Sendable ([String]) -> Void)? { { [shared] in shared.addUsed($0) } }
 }
 
 extension Bundle {

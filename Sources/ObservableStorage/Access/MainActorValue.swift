@@ -20,7 +20,7 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
 
     convenience init(_ stored: StoredValue<Value>) {
         self.init({ stored })
-        connect(StoredValueID(store: stored.store, key: .definition(stored.key.definition.id))) { stored }
+        connect(StoredValueID(store: stored.store, key: stored.key.definition.id)) { stored }
     }
 
     /// Connects to a stored value, and disconnects from the previous one; does nothing if the identifier is the same.
@@ -65,18 +65,12 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
 struct StoredValueID: Equatable, @unchecked Sendable {
     // Sendable because a key path never changes.
 
-    /// The key of a stored value, within its store, scope and group.
-    enum KeyID: Hashable {
-        case definition(UInt64)
-        case name(String)
-        case path(AnyKeyPath)
-    }
-
     let store: ObservableStore
     /// The keys in which a key path is followed.
     var table: (any AnyObject & Sendable)?
     var scope: KeyScope?
-    let key: KeyID
+    /// Identifies the key within these: its number, its name, or a key path.
+    let key: AnyHashable
 
     static func == (left: StoredValueID, right: StoredValueID) -> Bool {
         left.store === right.store && left.table === right.table && left.scope == right.scope && left.key == right.key

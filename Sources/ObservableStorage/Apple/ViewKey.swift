@@ -8,19 +8,19 @@
         private let find: (StoreSelection, ViewStores) -> Found
 
         init(_ key: StorageKey<Value>) {
-            self.init(.definition(key.definition.id)) { key }
+            self.init(id: key.definition.id) { key }
         }
 
         /// A key by its name; of two properties that differ only in the default or codec, a view keeps the first.
         init(_ name: String, _ make: @escaping @Sendable () -> StorageKey<Value>) {
-            self.init(.name(name), make)
+            self.init(id: name, make)
         }
 
-        private init(_ key: StoredValueID.KeyID, _ make: @escaping () -> StorageKey<Value>) {
+        private init(id: AnyHashable, _ make: @escaping () -> StorageKey<Value>) {
             find = { selection, stores in
                 let store = selection.store(in: stores)
                 let scene = selection.scene(in: stores, over: store)
-                return (StoredValueID(store: store, scope: scene?.scope, key: key), { scene?.stored(make()) ?? store.stored(make()) })
+                return (StoredValueID(store: store, scope: scene?.scope, key: id), { scene?.stored(make()) ?? store.stored(make()) })
             }
         }
 
@@ -29,7 +29,7 @@
                 let settings: KeyedStore<Keys> = selection.keyedStore(in: stores)
                 let scene = selection.scene(in: stores, over: settings.store)
                 return (
-                    StoredValueID(store: settings.store, table: settings.table, scope: scene?.scope, key: .path(path)),
+                    StoredValueID(store: settings.store, table: settings.table, scope: scene?.scope, key: path),
                     { settings.scoped(to: scene).stored(path) }
                 )
             }

@@ -30,6 +30,12 @@ package protocol CommittingBackend: StorageBackend {
     /// The closure of an edit may end the process. If true, the process's last edits are then stored on that thread; otherwise on another
     /// one, and they are lost if that has to wait for the first edit.
     var allowsNestedEdits: Bool { get }
+
+    /// Receives the names that a store reads, writes or observes for the first time, which need not be stored yet: for a storage that
+    /// observes its entries one by one. Nil unless the backend implements it.
+    ///
+    /// Called on the store's queue, some time after the first use; a name may be passed more than once.
+    var onUse: (@Sendable ([String]) -> Void)? { get }
 }
 
 extension CommittingBackend {
@@ -40,6 +46,7 @@ extension CommittingBackend {
     }
 
     package var allowsNestedEdits: Bool { false }
+    package var onUse: (@Sendable ([String]) -> Void)? { nil }
 }
 
 extension StorageBackend {

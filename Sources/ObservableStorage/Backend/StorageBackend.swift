@@ -100,14 +100,6 @@ public enum StorageEvent: Sendable, Hashable {
     case failed(StorageError)
 }
 
-/// A storage that observes its entries one by one, as user defaults do, and therefore needs to know which ones are used.
-package protocol NameObservingBackend: StorageBackend {
-    /// Adds names that a store reads, writes or observes for the first time, which need not be stored yet.
-    ///
-    /// Called on the store's queue, some time after the first use; a name may be added more than once.
-    func addUsed(_ names: [String])
-}
-
 // MARK: - Nested edits
 
 /// Records which threads hold a lock, and for which resource, so that they can continue under it without locking again.

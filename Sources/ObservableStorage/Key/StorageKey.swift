@@ -54,7 +54,6 @@ public struct StorageKey<Value: Sendable>: Sendable {
         with { $0.summary = summary }
     }
 
-    /// The same key with a modified definition.
     func with(_ change: (inout KeyDefinition<Value>.Traits) -> Void) -> StorageKey {
         var traits = definition.traits
         change(&traits)
@@ -184,23 +183,4 @@ public enum DefaultPersistence: Sendable, Hashable {
     case onFailure
     /// In both cases.
     case always
-}
-
-/// An optional whose type is known only at run time.
-protocol OptionalValue {
-    static var nilValue: Self { get }
-    var isNil: Bool { get }
-}
-
-extension Optional: OptionalValue {
-    static var nilValue: Wrapped? { nil }
-
-    /// Whether nothing is wrapped, at any depth.
-    var isNil: Bool {
-        switch self {
-        case .none: true
-        case .some(let wrapped as any OptionalValue): wrapped.isNil
-        case .some: false
-        }
-    }
 }

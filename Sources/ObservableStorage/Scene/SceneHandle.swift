@@ -77,19 +77,19 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
 extension SceneHandle {
     /// Looks for the scene of the object, and creates the handle in it, or in the application if there was no scene yet.
     private func locate(_ owner: some SceneStoring) {
-        let present = owner.sceneStore
-        let (location, known) = state.withLock { ($0.property.location(present) { $0.isSame(as: $1) }, $0.stored) }
-        switch location {
-        case .unchanged: return
-        case .application: locate(in: owner.applicationStore, known)
-        case .scene(let scene):
-            let stored = scene.stored(key, ofObjectCreatedAt: created)
-            state.take { state in
-                defer { state.stored = stored }
-                return (state.property.enter(scene), state.stored)
-            }
-            if known != nil { notify() }
+        let (last, known) = state.withLock { ($0.property.scene, $0.stored) }
+        guard let scene = owner.sceneStore else {
+            // An object that leaves its scene keeps using it.
+            if last == nil { locate(in: owner.applicationStore, known) }
+            return
         }
+        if let last, last.isSame(as: scene) { return }
+        let stored = scene.stored(key, ofObjectCreatedAt: created)
+        state.take { state in
+            defer { state.stored = stored }
+            return (state.property.enter(scene), state.stored)
+        }
+        if known != nil { notify() }
     }
 
     private func locate(in application: ObservableStore, _ known: StoredValue<Value>?) {

@@ -6,15 +6,6 @@ struct SceneProperty<Scene, Value> {
     /// A value that waits for a scene; the number distinguishes it from one written later.
     typealias Waiting = (value: Value, number: UInt64)
 
-    enum Location {
-        /// In the application: there was no scene yet.
-        case application
-        /// In the last scene.
-        case unchanged
-        /// In this scene, which is another one than before.
-        case scene(Scene)
-    }
-
     enum Access {
         /// The value is the one stored in the scene, or in the application if there is no scene yet.
         case stored
@@ -30,15 +21,7 @@ struct SceneProperty<Scene, Value> {
     private var isMoving = false
     private var count: UInt64 = 0
 
-    /// The value that waits for a scene.
     var unsaved: Value? { waiting?.value }
-
-    /// Where the value is stored, given the present scene of the object.
-    func location(_ present: Scene?, isSame: (Scene, Scene) -> Bool) -> Location {
-        guard let present else { return scene == nil ? .application : .unchanged }
-        if let scene, isSame(scene, present) { return .unchanged }
-        return .scene(present)
-    }
 
     /// Records the present scene.
     ///

@@ -29,16 +29,19 @@ extension ObservableStore: KeyValueAccess {
         _modify {
             let (found, failure, isReported) = valueToModify(of: key)
             var value = found
-            defer { endModification(of: key, value, failure, isReported, muting: token) }
+            defer {
+                if let failure {
+                    // What was read is not what is stored.
+                    if !isReported { reports.report(failure) }
+                } else {
+                    assign(value, to: key, muting: token)
+                }
+            }
             yield &value
         }
     }
 
-    @usableFromInline nonisolated func assign<Value>(_ value: Value, to key: StorageKey<Value>) {
-        assign(value, to: key, muting: nil)
-    }
-
-    private nonisolated func assign<Value>(_ value: Value, to key: StorageKey<Value>, muting token: ObservationToken?) {
+    @usableFromInline nonisolated func assign<Value>(_ value: Value, to key: StorageKey<Value>, muting token: ObservationToken? = nil) {
         do { try set(value, for: key, muting: token) } catch { reports.report(error) }
     }
 
@@ -56,14 +59,6 @@ extension ObservableStore: KeyValueAccess {
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
         let found = readValue(of: key)
         return found.entry.override == nil ? found : readValue(of: key, ignoringOverride: true)
-    }
-
-    /// Stores the result of a modification, unless it was based on a stored value that cannot be decoded.
-    private nonisolated func endModification<Value>(
-        of key: StorageKey<Value>, _ value: Value, _ failure: StorageError?, _ isReported: Bool, muting token: ObservationToken?
-    ) {
-        guard let failure else { return assign(value, to: key, muting: token) }
-        if !isReported { reports.report(failure) }
     }
 
     @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {

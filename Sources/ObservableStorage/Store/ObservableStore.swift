@@ -64,7 +64,7 @@ public actor ObservableStore {
         overrides: [OverrideSource] = []
     ) async throws(StorageError) -> ObservableStore {
         let layers = LayerFiles(defaults: defaults, mandatory: mandatory)
-        let entries = try await StorageReader(backend).load(after: layers)
+        let entries = try await backend.loadEntries(after: layers)
         return ObservableStore(backend: backend, entries: entries, layers: layers, overrides: overrides)
     }
 
@@ -146,7 +146,6 @@ public actor ObservableStore {
 
     nonisolated var executor: DispatchQueueExecutor { synchronizer.storage.executor }
 
-    /// The backend, if it keeps a log or a journal.
     nonisolated var journaling: (any JournalingBackend)? { synchronizer.storage.journaling }
 }
 

@@ -40,13 +40,11 @@ final class SerializedBackend: Sendable {
                 if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: name)) }
                 return try logging.makeLog(halfSize: halfSize)
             })
-        let usedNames = (backend as? any NameObservingBackend).map { backend in
-            UsedNames(queue: executor.queue) { backend.addUsed($0) }
-        }
+        let onUse = (backend as? any CommittingBackend)?.onUse
         cache.update { state in
             (state.storageRevision, state.limits) = (entries.revision, backend.limits)
             if backend.isReadOnly { state.readOnlyFile = name }
-            if let usedNames { state.entries.usedNames = usedNames }
+            state.entries.usedNames = onUse.map { UsedNames(queue: executor.queue, handler: $0) }
         }
         return cache
     }

@@ -2,7 +2,6 @@ import PropertyListCoding
 
 /// A numbered step that migrates a whole store from an earlier layout to a newer one, once.
 public struct StoreMigration: Sendable {
-    /// The version of the schema after the step.
     let schemaVersion: Int
     let body: @Sendable (inout StoreTransaction) throws -> Void
 
@@ -68,7 +67,7 @@ extension ObservableStore {
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
         guard !self[Self.importsKey].contains(name) else { return }
-        let entries = try await StorageReader(backend).load()
+        let entries = try await backend.loadEntries()
         let imported = entries.values.sorted { $0.key < $1.key }.compactMap { old, value in
             transform(old).map { (name: $0, value: value) }
         }
@@ -80,6 +79,23 @@ extension ObservableStore {
                 try transaction.set(value, for: StorageKey<PropertyListValue?>(key))
             }
             transaction[Self.importsKey].append(name)
+        }
+    }
+}
+
+extension StorageBackend {
+    /// Reads the entries without a store, on a queue of its own: a storage may block, which no thread of the cooperative pool may.
+    ///
+    /// - Parameter layers: are read before.
+    func loadEntries(after layers: LayerFiles? = nil) async throws(StorageError) -> StorageEntries {
+        do {
+            let executor = DispatchQueueExecutor(label: "ObservableStorage.loadEntries \(name)", isPreferred: true)
+            return try await withTaskExecutorPreference(executor) {
+                try layers?.load()
+                return try await load()
+            }
+        } catch {
+            throw StorageError.reading(name, error)
         }
     }
 }

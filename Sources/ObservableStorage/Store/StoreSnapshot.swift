@@ -5,8 +5,8 @@ public import PropertyListCoding
 ///
 /// A snapshot never changes, and reading it accesses memory only. It shares its values with the store and with other snapshots.
 public struct StoreSnapshot: Sendable {
-    private let stored: EntryValues
-    private let layers: ValueLayers
+    private var stored: EntryValues
+    private var layers: ValueLayers
     let cache: EntryCache
     private var isReported = true
     /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
@@ -24,40 +24,34 @@ public struct StoreSnapshot: Sendable {
     }
 
     func applying(_ edits: EntryEdits) -> StoreSnapshot {
-        with(stored.applying(edits), layers)
+        with { $0.stored = stored.applying(edits) }
     }
 
-    /// The sources of overrides in the store of the snapshot.
     var overrides: [OverrideSource] { layers.overrides.sources }
 
-    /// The snapshot of what is stored, which overrides do not hide.
     var withoutOverrides: StoreSnapshot {
-        with(stored, layers.withoutOverrides)
+        with { $0.layers.overrides = .none }
     }
 
     /// The same snapshot, whose values that cannot be decoded are reported to nobody: the caller has their errors.
     var unreported: StoreSnapshot {
-        var snapshot = self
-        snapshot.isReported = false
-        return snapshot
+        with { $0.isReported = false }
     }
 
     /// The snapshot of what is stored, without any other values.
     var withoutLayers: StoreSnapshot {
-        with(stored, ValueLayers())
-    }
-
-    private func with(_ stored: EntryValues, _ layers: ValueLayers) -> StoreSnapshot {
-        var snapshot = StoreSnapshot(stored, layers, of: cache)
-        snapshot.isReported = isReported
-        return snapshot
+        with { $0.layers = ValueLayers() }
     }
 
     /// The snapshot that replaces one whose values are not valid together.
     func replacing(_ failure: StorageError) -> StoreSnapshot {
-        var replacement = self
-        replacement.groupFailure = failure
-        return replacement
+        with { $0.groupFailure = failure }
+    }
+
+    private func with(_ change: (inout StoreSnapshot) -> Void) -> StoreSnapshot {
+        var snapshot = self
+        change(&snapshot)
+        return snapshot
     }
 
     /// The number of changes in memory between the opening of the store and that time; a transaction counts as one.

@@ -10,7 +10,6 @@ public struct StoreTransaction: KeyValueAccess {
     private final class Contents {
         private var latest: StorageEntries
         var failure: StorageError?
-        /// The scopes in which values were set.
         var scopes: Set<KeyScope> = []
         /// The names of the entries that were read; nil if all were.
         private(set) var namesRead: Set<String>? = []
@@ -95,8 +94,9 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
-        let entry = entry(key)
+        storeDefaultIfNeeded(of: key)
         let name = key.definition.entryName
+        let entry = layers.entry(name) { contents[$0] }
         let (value, failure, _) = key.value(
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { cache.earlier(name, includingPresent: true) })
@@ -140,11 +140,6 @@ public struct StoreTransaction: KeyValueAccess {
         contents.values
     }
 
-    private func entry<Value>(_ key: StorageKey<Value>) -> StoredEntry {
-        storeDefaultIfNeeded(of: key)
-        return layers.entry(key.definition.entryName) { contents[$0] }
-    }
-
     // As in a store, but as a part of the transaction.
     private func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         guard key.definition.storesDefault else { return }
@@ -171,7 +166,6 @@ public struct StoreTransaction: KeyValueAccess {
     /// The paths of the edited values, for entries of which not all is edited.
     var editedPaths: EditedPaths { contents.paths.filter { !$0.value.isEmpty } }
 
-    /// The scopes in which the transaction has set values.
     var scopes: Set<KeyScope> { contents.scopes }
 
     /// The names of the entries on which the edits may depend; nil for all.

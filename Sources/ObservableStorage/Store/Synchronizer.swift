@@ -140,7 +140,8 @@ actor Synchronizer {
             guard self.cache.update({ $0.flushes.beginQueued() }) else { return }
             self.start { synchronizer in
                 if let store, store.isShared { synchronizer.retained = store }
-                if let delay = synchronizer.delayOfWrite {
+                // Because the last writes took long; not if the edits are not in a log.
+                if let delay = synchronizer.schedule.pace.delay(at: .now), synchronizer.cache.isLogged {
                     synchronizer.scheduleFlush(after: delay)
                 } else {
                     await synchronizer.writeEditsBehind()
@@ -160,12 +161,6 @@ actor Synchronizer {
             synchronizer.schedule.isReleaseQueued = false
             synchronizer.releaseIfIdle()
         }
-    }
-
-    /// The time that a write behind waits because the last ones took long; nil if it begins now, as it does if the edits are not in a log.
-    private var delayOfWrite: DispatchTimeInterval? {
-        guard let delay = schedule.pace.delay(at: .now), cache.isLogged else { return nil }
-        return delay
     }
 
     /// Writes the pending edits after a delay, unless they are written before; does not retain the store until then.

@@ -12,7 +12,7 @@ enum TextForm {
         let type = wrapped(type)
         if type is PropertyListValue.Type { return readings(ofAnyType: text) }
         let flag = type is Bool.Type ? boolean(text) : nil
-        let list = (type as? any ElementList.Type).flatMap { self.list(text, of: $0.elementType) }
+        let list = (type as? any CollectionForm.Type)?.elementType.flatMap { self.list(text, of: $0) }
         return ([flag] + ValueSyntax.readings(of: text) + [list]).compactMap { $0 }
     }
 
@@ -23,7 +23,6 @@ enum TextForm {
         do throws(PropertyListError) { return [try ValueSyntax.json.value(text)] } catch { return [.string(text)] }
     }
 
-    /// A Boolean as text; nil for other text.
     static func boolean(_ text: String) -> PropertyListValue? {
         do throws(PropertyListError) { return try ValueSyntax.bool.value(text) } catch { return nil }
     }
@@ -113,42 +112,54 @@ enum TextForm {
         case is any BinaryFloatingPoint.Type: return "a number such as 1.5"
         case is Date.Type: return "a date such as 2026-11-20T10:00:00Z"
         case is Data.Type: return "Base64"
-        case is any ElementList.Type: return "a list such as a,b or a JSON array"
-        case is any JSONForm.Type, is any CodableStorable.Type: return "JSON"
+        case let form as any CollectionForm.Type: return form.elementType == nil ? "JSON" : "a list such as a,b or a JSON array"
+        case is any CodableStorable.Type: return "JSON"
         case is any Decodable.Type: return type is any Storable.Type || type is any RawRepresentable.Type ? nil : "JSON"
         default: return nil
         }
     }
 
     private static func wrapped(_ type: Any.Type) -> Any.Type {
-        (type as? any WrappingType.Type).map { wrapped($0.wrappedType) } ?? type
+        (type as? any OptionalValue.Type).map { wrapped($0.wrappedType) } ?? type
     }
 }
 
-/// A list of elements that are read one by one.
-private protocol ElementList {
-    static var elementType: any Storable.Type { get }
+/// A collection: a list of elements that are read one by one, or JSON as a text.
+private protocol CollectionForm {
+    static var elementType: (any Storable.Type)? { get }
 }
 
-extension Array: ElementList where Element: Storable {
-    fileprivate static var elementType: any Storable.Type { Element.self }
+extension Array: CollectionForm where Element: Storable {
+    fileprivate static var elementType: (any Storable.Type)? { Element.self }
 }
 
-extension Set: ElementList where Element: Storable {
-    fileprivate static var elementType: any Storable.Type { Element.self }
+extension Set: CollectionForm where Element: Storable {
+    fileprivate static var elementType: (any Storable.Type)? { Element.self }
 }
 
-/// A type that is JSON as a text.
-private protocol JSONForm {}
+extension Dictionary: CollectionForm {
+    fileprivate static var elementType: (any Storable.Type)? { nil }
+}
 
-extension Dictionary: JSONForm {}
-
-private protocol WrappingType {
+/// An optional whose type is known only at run time.
+protocol OptionalValue {
+    static var nilValue: Self { get }
     static var wrappedType: Any.Type { get }
+    var isNil: Bool { get }
 }
 
-extension Optional: WrappingType {
-    fileprivate static var wrappedType: Any.Type { Wrapped.self }
+extension Optional: OptionalValue {
+    static var nilValue: Wrapped? { nil }
+    static var wrappedType: Any.Type { Wrapped.self }
+
+    /// Whether nothing is wrapped, at any depth.
+    var isNil: Bool {
+        switch self {
+        case .none: true
+        case .some(let wrapped as any OptionalValue): wrapped.isNil
+        case .some: false
+        }
+    }
 }
 
 extension String {

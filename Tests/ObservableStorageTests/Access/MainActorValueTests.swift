@@ -29,7 +29,7 @@ struct MainActorValueTests {
 
     private func value<Value>(_ key: StorageKey<Value>) -> MainActorValue<Value> {
         let value = MainActorValue<Value> { [store] in store.stored(key) }
-        value.connect(StoredValueID(store: store, key: .definition(key.definition.id))) { store.stored(key) }
+        value.connect(StoredValueID(store: store, key: key.definition.id)) { store.stored(key) }
         return value
     }
 
@@ -108,7 +108,7 @@ struct MainActorValueTests {
     func sameConnection() async {
         let count = value(Keys.count)
         _ = track("count") { count.value }
-        count.connect(StoredValueID(store: store, key: .definition(Keys.count.definition.id))) {
+        count.connect(StoredValueID(store: store, key: Keys.count.definition.id)) {
             Issue.record("not needed")
             return store.stored(Keys.count)
         }
@@ -123,7 +123,7 @@ struct MainActorValueTests {
         let other = try ObservableStore(backend: InMemoryBackend(["count": 5]))
         let count = value(Keys.count)
         _ = track("connected") { count.value }
-        count.connect(StoredValueID(store: other, key: .definition(Keys.count.definition.id))) { other.stored(Keys.count) }
+        count.connect(StoredValueID(store: other, key: Keys.count.definition.id)) { other.stored(Keys.count) }
         #expect(woken.elements == [])
         await mainQueue()
         #expect(woken.elements == ["connected"])
@@ -141,13 +141,13 @@ struct MainActorValueTests {
             for number in 0..<8 {
                 tasks.addTask { [store] in
                     let key = StorageKey("count\(number % 2)", default: 0)
-                    count.connect(StoredValueID(store: store, key: .name(key.name))) { store.stored(key) }
+                    count.connect(StoredValueID(store: store, key: key.name)) { store.stored(key) }
                 }
             }
         }
         await mainQueue()
         let key = StorageKey("count1", default: 0)
-        count.connect(StoredValueID(store: store, key: .name(key.name))) { store.stored(key) }
+        count.connect(StoredValueID(store: store, key: key.name)) { store.stored(key) }
         await mainQueue()
         _ = track("count") { count.value }
         store[StorageKey("count0", default: 0)] = 1

@@ -46,26 +46,13 @@ struct ScenePropertyTests {
         #expect(access(&property) == "stored")
     }
 
-    @Test("The last scene remains until there is another one")
+    @Test("A value that is written after there was a scene never waits")
     func lastScene() {
         var property = Property()
-        #expect(location(property, nil) == "application")
-        #expect(location(property, "one") == "one")
         #expect(property.enter("one") == nil)
-        #expect(location(property, "one") == "unchanged")
-        #expect(location(property, nil) == "unchanged")
         #expect(property.keep(1) == (false, nil))
-        #expect(location(property, "two") == "two")
         #expect(property.enter("two") == "one")
-        #expect(location(property, "one") == "one")
-    }
-
-    /// A location in words.
-    private func location(_ property: Property, _ present: String?) -> String {
-        switch property.location(present, isSame: ==) {
-        case .application: "application"
-        case .unchanged: "unchanged"
-        case .scene(let scene): scene
-        }
+        #expect(property.keep(1) == (false, nil))
+        #expect(property.scene == "two")
     }
 }
