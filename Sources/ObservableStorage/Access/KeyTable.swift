@@ -91,7 +91,6 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         do throws(StorageError) { try rule.table.check(transaction.snapshot) } catch { transaction.fail(error) }
     }
 
-    /// The key at a key path, with its name in the store.
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> TrackedKey {
         withKey(path) { $0 }
     }

@@ -97,7 +97,6 @@ extension KeyedStore {
 }
 
 extension KeyTable {
-    /// Throws the errors of everything that is stored for the group.
     fileprivate func checkAll(in snapshot: StoreSnapshot, allowing isAllowed: (String) -> Bool) throws(StorageError) {
         let failures =
             repeatedNames + sharedOverrides(in: snapshot.overrides) + storageKeys.compactMap { snapshot.failure(of: $0) }
@@ -127,7 +126,6 @@ extension KeyTable {
             .map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) }
     }
 
-    /// The stored names that no key has.
     fileprivate func unknownNames(in snapshot: StoreSnapshot, allowing isAllowed: (String) -> Bool) -> [StorageError] {
         // The paths of the keys inside each entry.
         let paths = storageKeys.map(\.entryName).reduce(into: [String: Set<[String]>]()) { paths, name in

@@ -66,7 +66,6 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
         KeyedStore<Group>(store, table.group(path))
     }
 
-    /// The key at a key path, with its name in the store.
     @usableFromInline package func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> StorageKey<Value> {
         table.withKey(path) { $0.key() }
     }

@@ -2,7 +2,6 @@
 final class BackendReports: Sendable {
     private let publisher = ChangePublisher<StorageError>()
     let kept = Lock<[StorageError]>([])
-    /// The errors that are not reported again.
     private let reportedOnce = Lock<Set<StorageError>>([])
 
     /// Reports errors to the watching stores, or to the first that watches.
@@ -12,7 +11,6 @@ final class BackendReports: Sendable {
         publishKept()
     }
 
-    /// Reports an error, unless it was reported before.
     func reportOnce(_ error: StorageError) {
         if reportedOnce.withLock({ $0.insert(error).inserted }) { report([error]) }
     }

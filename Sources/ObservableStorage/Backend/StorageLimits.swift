@@ -116,7 +116,6 @@ extension StorageLimits {
         return size
     }
 
-    /// The bytes of a value as a binary property list.
     private static func size(of value: PropertyListValue, for key: String) throws(StorageError) -> Int {
         do {
             return try value.encoded(as: .binary).count

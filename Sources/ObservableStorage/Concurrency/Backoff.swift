@@ -44,7 +44,6 @@ package struct Backoff: Sendable {
         hints = 0
     }
 
-    /// Records a success.
     package mutating func succeed() {
         (failures, hints) = (0, 0)
     }

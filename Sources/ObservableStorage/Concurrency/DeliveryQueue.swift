@@ -31,7 +31,6 @@ final class DeliveryQueue: Sendable {
 
     private struct State {
         var deliveries: [Delivery?] = []
-        /// The index of the next delivery.
         var next = 0
         var appended: UInt64 = 0
         var completed: UInt64 = 0

@@ -33,7 +33,6 @@ final class DeliveryThread {
         if let pointer { Unmanaged<DeliveryThread>.fromOpaque(pointer).release() }
     }
 
-    /// Whether deliveries are postponed until after the current one.
     var hasPostponed: Bool {
         frames.last.map { $0.next < $0.postponed.count } ?? false
     }
@@ -58,7 +57,6 @@ final class DeliveryThread {
         frames.contains { $0.group == group }
     }
 
-    /// Records that the deliveries to a listener with its own queue exceed the capacity.
     func recordExcess(_ ticket: DeliveryQueue.Ticket) {
         excess = ticket
     }

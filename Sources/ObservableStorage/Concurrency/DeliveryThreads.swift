@@ -39,7 +39,6 @@ final class DeliveryThreads: Sendable {
         }
     }
 
-    /// The threads of the process.
     static let shared = DeliveryThreads()
 
     // A thread that takes longer for one turn is blocked in a slow listener.

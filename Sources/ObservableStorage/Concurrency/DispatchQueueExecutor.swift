@@ -17,7 +17,6 @@ package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
         queue.setSpecific(key: Self.anyKey, value: true)
     }
 
-    /// Whether the caller runs on the queue.
     var isCurrent: Bool {
         DispatchQueue.getSpecific(key: key) == ObjectIdentifier(self)
     }

@@ -9,7 +9,6 @@ final class Interruption: Sendable {
     struct Reason: OptionSet, Sendable {
         let rawValue: UInt8
 
-        /// The store is suspended.
         static let suspension = Reason(rawValue: 1)
         /// The system is about to suspend the process, or has refused an activity.
         static let expiration = Reason(rawValue: 2)
@@ -36,7 +35,6 @@ final class Interruption: Sendable {
         reasons.bitwiseOr(reason.rawValue, ordering: .acquiringAndReleasing)
     }
 
-    /// Withdraws a reason.
     func withdraw(_ reason: Reason) {
         reasons.bitwiseAnd(~reason.rawValue, ordering: .acquiringAndReleasing)
     }

@@ -127,7 +127,6 @@ extension Entry {
             self.value = value
         }
 
-        /// The edit that is not on disk yet.
         var pending: PendingEdit? {
             pendingRevision == 0
                 ? nil

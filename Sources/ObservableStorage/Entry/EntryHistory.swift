@@ -43,7 +43,6 @@ struct EntryHistory: Sendable {
         inner.isEmpty && (earlier.isEmpty ? unreportedRevision <= revision : isGood && unreportedRevision == 0)
     }
 
-    /// Earlier values of a key that may be valid, the newest first.
     func earlier(_ name: EntryName) -> [PropertyListValue] {
         values(of: name, in: earlier)
     }

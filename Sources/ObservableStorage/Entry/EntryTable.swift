@@ -172,7 +172,6 @@ extension EntryTable {
         edited.contains { $0.content.pendingRevision != 0 && $0.content.pendingRevision <= revision }
     }
 
-    /// The edits that are not on disk yet.
     var pending: [String: PendingEdit] {
         edited.reduce(into: [:]) { $0[$1.name] = $1.content.pending }
     }

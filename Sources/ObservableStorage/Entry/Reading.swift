@@ -72,7 +72,6 @@ final class ReadingCache: Sendable {
         return known
     }
 
-    /// The reading that a codec decoded from an entry at a version.
     func reading(of entry: Entry, at version: UInt64, by codec: UInt64) -> Reading? {
         readings.withLock { readings -> Reading? in
             if let last = readings.last, last.entry === entry { return last.codec == codec && last.version == version ? last : nil }
@@ -94,7 +93,6 @@ final class ReadingCache: Sendable {
         }
     }
 
-    /// Whether the cache is empty.
     var isEmpty: Bool {
         readings.withLock { $0.last == nil && $0.others.isEmpty }
     }

@@ -54,7 +54,6 @@ struct StoredValues: Sendable {
         return removed.isEmpty ? names : names.filter { !removed.contains($0) }
     }
 
-    /// All values, decoded.
     var values: [String: PropertyListValue] {
         let values =
             switch source {
@@ -64,7 +63,6 @@ struct StoredValues: Sendable {
         return removed.isEmpty ? values : values.filter { !removed.contains($0.key) }
     }
 
-    /// Removes a value, and returns it.
     mutating func remove(_ name: String) -> PropertyListValue? {
         guard let value = self[name] else { return nil }
         removed.insert(name)

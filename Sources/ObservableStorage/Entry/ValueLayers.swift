@@ -51,11 +51,9 @@ struct ValueLayers: Sendable {
 struct StoredEntry: Sendable, Equatable {
     /// The text that hides the other values in this process.
     var override: OverrideText?
-    /// The stored value.
     let stored: PropertyListValue?
     /// The stored value of the key to which this one falls back.
     var fallback: PropertyListValue?
-    /// The value registered for use while none is stored.
     let registered: PropertyListValue?
 
     /// The change of a key between these values: whether its own value changes, not the fallback's, and whether that is removed; nil if the

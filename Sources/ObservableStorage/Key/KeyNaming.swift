@@ -55,7 +55,6 @@ extension AnyStorageKey {
     var entryName: EntryName { storageKey.definition.entryName }
     package var isSecret: Bool { storageKey.isSecret }
 
-    /// The key with its name in a store.
     func named(by naming: KeyNaming) -> any AnyStorageKey {
         naming.apply(to: storageKey)
     }
@@ -74,12 +73,10 @@ struct KeyPrefix: Sendable, Hashable {
         components.map { Self.escaped($0) + "/" }.joined()
     }
 
-    /// The name after the components.
     func name(_ own: String) -> String {
         components.isEmpty ? own : beginning + Self.escaped(own)
     }
 
-    /// Whether a name begins with the components.
     func contains(_ name: String) -> Bool {
         // The text after the last separator can begin with a combining mark, which forms one character with it.
         let slash = UInt8(ascii: "/")

@@ -36,7 +36,6 @@ extension SeqLock {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
     }
 
-    /// The value that has these bits.
     @inlinable static func value<Value>(_ type: Value.Type = Value.self, of bits: UInt64) -> Value {
         withUnsafeBytes(of: bits) { $0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: type).pointee }
     }

@@ -153,7 +153,6 @@ extension StorageKey {
 }
 
 extension KeyDefinition.Traits {
-    /// Whether encoding and decoding run no user code.
     var runsNoUserCode: Bool {
         codec.isNative && validate == nil && dynamicDefault == nil && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
     }

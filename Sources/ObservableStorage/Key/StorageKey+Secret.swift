@@ -16,7 +16,6 @@ extension StorageKey {
         with { $0.isSecret = true }
     }
 
-    /// Whether the value is a secret; see ``secret()``.
     package var isSecret: Bool { definition.traits.isSecret }
 }
 

@@ -59,7 +59,6 @@ extension StorageKey {
             key: name, expected: TextForm.expectation(of: Value.self, isText: true), found: found, underlying: underlying)
     }
 
-    /// The text from which ``value(ofText:)`` reads a value; nil for nil.
     func text(of value: Value) throws(StorageError) -> String? {
         guard let stored = try stored(value) else { return nil }
         let texts: [String?] =

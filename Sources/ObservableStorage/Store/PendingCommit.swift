@@ -38,7 +38,6 @@ struct PendingCommit: Sendable {
 
     /// One run of the commit: a backend may make several, each on newer entries, and the last one takes effect.
     struct Run: Sendable {
-        /// The entries before the edits.
         let found: StorageEntries
         /// The names of the edits that an earlier commit of unknown outcome has stored.
         var namesStored: Set<String> = []
@@ -46,7 +45,6 @@ struct PendingCommit: Sendable {
         var effective: [String: PendingEdit] = [:]
         /// The edits of the transaction; nil until it has returned.
         var transaction: EntryEdits?
-        /// The scopes in which the transaction has set values.
         var scopes: Set<KeyScope> = []
 
         init(found: StorageEntries) {
@@ -63,7 +61,6 @@ struct PendingCommit: Sendable {
 extension PendingCommit {
     /// The effect of a commit on the entries in memory.
     struct Effect: Sendable {
-        /// The entries of the storage from now on.
         let latest: StorageEntries
         /// The changes by others that the commit found, or that were stored together with it.
         fileprivate(set) var external: EntryEdits = [:]

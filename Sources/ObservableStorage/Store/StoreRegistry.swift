@@ -23,7 +23,6 @@ final class StoreRegistry: Sendable {
     }
 
     private let state = Lock(State())
-    /// The last writes of released stores.
     private let lastWrites = DispatchGroup()
     // A forked child has none of the threads of Dispatch, and its pending edits are those of the parent.
     private let process = getpid()

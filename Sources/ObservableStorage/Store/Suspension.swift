@@ -23,7 +23,6 @@ extension ObservableStore {
         synchronizer.resume()
     }
 
-    /// Whether the store is suspended.
     package nonisolated var isSuspended: Bool {
         synchronizer.isSuspended
     }

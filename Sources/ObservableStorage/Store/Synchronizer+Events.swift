@@ -111,7 +111,6 @@ extension Synchronizer {
         }
     }
 
-    /// Reads the storage, and notifies observers of changes by others.
     func read() async throws(StorageError) {
         cache.deliver(try await readChanges())
     }

@@ -5,7 +5,6 @@ final class UnknownEdits: Sendable {
     // The edits of commits, by the identities of the commits, and those of them that are known to be stored.
     private let state = Lock<(unknown: [UInt64: [String: PendingEdit]], stored: [String: PendingEdit])>(([:], [:]))
 
-    /// The identities of the commits.
     var commits: Set<UInt64> { state.withLock { Set($0.unknown.keys) } }
 
     /// Adds the edits of a commit whose outcome is unknown.

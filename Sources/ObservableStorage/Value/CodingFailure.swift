@@ -2,7 +2,6 @@ import PropertyListCoding
 
 /// Why a stored value cannot be decoded, or why a value cannot be encoded. A key converts it to a ``StorageError``.
 struct CodingFailure: Error, Sendable, Hashable {
-    /// The path inside the value.
     private(set) var path = ""
     /// The type to decode; nil if a value cannot be encoded.
     let expected: String?
@@ -29,7 +28,6 @@ extension CodingFailure {
         self.init(expected: TextForm.expectation(of: expected), reason: found)
     }
 
-    /// The stored value is of another type.
     init(_ expected: Any.Type, _ stored: PropertyListValue) {
         self.init(expected, found: stored.typeName)
     }
@@ -39,7 +37,6 @@ extension CodingFailure {
         self.init(expected, found: PropertyListValue.string(string).briefDescription)
     }
 
-    /// The failure for an error thrown by decoding.
     init(_ error: any Error, decoding stored: PropertyListValue, as type: Any.Type) {
         if let failure = error as? CodingFailure, failure.expected != nil {
             self = failure
@@ -68,7 +65,6 @@ extension CodingFailure {
         self.init(expected: nil, reason: reason, reasonWithoutValue: withoutValue)
     }
 
-    /// The failure for an error thrown by encoding.
     init(encoding error: any Error) {
         if let failure = error as? CodingFailure, failure.expected == nil {
             self = failure

@@ -113,7 +113,6 @@ extension PropertyListValue {
         }
     }
 
-    /// The bounds of a range, in order.
     fileprivate func bounds<Bound: Storable & Comparable>(of type: Any.Type) throws -> (lower: Bound, upper: Bound) {
         let lower: Bound = try entry("lowerBound", of: type)
         let upper: Bound = try entry("upperBound", of: type)

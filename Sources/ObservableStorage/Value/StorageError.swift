@@ -95,7 +95,6 @@ public struct UnderlyingError: Error, Sendable, Hashable, CustomStringConvertibl
     /// The error as text.
     public var description: String { "\(error)" }
 
-    /// Wraps an error.
     package init(_ error: any Error) {
         self.error = error
     }

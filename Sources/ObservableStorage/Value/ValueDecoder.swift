@@ -17,7 +17,6 @@ struct ValueDecoder: Decoder {
 
     var codingPath: [any CodingKey] { outerPath + (key.map { [$0] } ?? []) }
 
-    /// The value of a stored form.
     static func decode<Value: Decodable>(_ type: Value.Type, from stored: PropertyListValue) throws -> Value {
         let decoder = ValueDecoder(stored)
         return StoredForm.isUsed(forWhole: type) ? try decoder.value(type) : try type.init(from: decoder)

@@ -23,7 +23,6 @@ final class ValueEncoder: Encoder {
         self.codingPath = codingPath
     }
 
-    /// The stored form of a value.
     static func encode<Value: Encodable>(_ value: Value) throws -> PropertyListValue {
         if StoredForm.isUsed(forWhole: Value.self), let storable = value as? any Storable { return try storable.propertyListValue }
         let encoder = ValueEncoder([])
