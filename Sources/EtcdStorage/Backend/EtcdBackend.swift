@@ -99,7 +99,7 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
         var request = TxnRequest(compares: compares)
         // Without an operation, a member responds without the others, and may lag behind them.
         request.success = [.range(RangeRequest(key: keys.fence, keysOnly: true))]
-        let response = try await client.call(request, isRepeatable: true, deadline: .now + callTimeout)
+        let response = try await client.call(request, deadline: .now + callTimeout)
         return response.header.clusterID == replica.clusterID && response.succeeded
     }
 
@@ -107,7 +107,7 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View) async throws -> Bool {
         let newer = RangeRequest(
             key: keys.entriesStart, rangeEnd: keys.rangeEnd, limit: 1, keysOnly: true, minModRevision: replica.revision + 1)
-        let response = try await client.call(newer, isRepeatable: true, deadline: .now + callTimeout)
+        let response = try await client.call(newer, deadline: .now + callTimeout)
         // A deletion changes the number of keys.
         return response.header.clusterID == replica.clusterID && response.keyValues.isEmpty && response.count == replica.keyCount
     }

@@ -46,7 +46,7 @@ struct EtcdPresence: Sendable {
     /// - Throws: ``Replaced`` if there is a value that must not be replaced.
     mutating func store(isReplacing: Bool) async throws {
         let grant = LeaseRequest.grant(timeToLive: timeToLive)
-        let granted = try await client.call(grant, isRepeatable: true, deadline: .now + timeout)
+        let granted = try await client.call(grant, deadline: .now + timeout)
         lease = granted.lease
         interval = .seconds(granted.timeToLive) / renewals
         try await put(isReplacing: isReplacing)
@@ -63,7 +63,7 @@ struct EtcdPresence: Sendable {
             request.success.append(history.put)
         }
         request.failure = [.range(RangeRequest(key: key))]
-        let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        let response = try await client.call(request, deadline: .now + timeout)
         if response.succeeded {
             revision = response.header.revision
         } else if let found = response.ranges.first??.keyValues.first, found.lease == lease {
@@ -89,7 +89,7 @@ struct EtcdPresence: Sendable {
                 // Retry sooner after a failure.
                 pause = interval / 4
                 do {
-                    let renewed = try await client.call(LeaseRequest.keepAlive(lease), isRepeatable: true, deadline: .now + interval)
+                    let renewed = try await client.call(LeaseRequest.keepAlive(lease), deadline: .now + interval)
                     if renewed.timeToLive <= 0 {
                         try await store(isReplacing: false)
                     } else if !isStored {
@@ -101,7 +101,7 @@ struct EtcdPresence: Sendable {
                 (isFailing, pause) = (false, interval)
             } catch is CancellationError {
                 return
-            } catch is EtcdClientError {
+            } catch is EtcdUnavailable {
                 // The watch reports that no member responds.
             } catch {
                 if !isFailing { report(error) }
@@ -114,7 +114,7 @@ struct EtcdPresence: Sendable {
     /// Revokes the lease, which deletes the key, unless someone else has stored it again without this lease.
     func end() async throws {
         do {
-            _ = try await client.call(LeaseRequest.revoke(lease), isRepeatable: true, deadline: .now + timeout)
+            _ = try await client.call(LeaseRequest.revoke(lease), deadline: .now + timeout)
         } catch let failure as EtcdFailure where failure.isLeaseNotFound {
             // It has expired, or an earlier attempt of the same request has revoked it.
         }
@@ -174,8 +174,8 @@ extension EtcdBackend: PresenceBackend {
                 try await presence.store(isReplacing: true)
                 return presence
             }.value
-        } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
-            throw StorageError.outcomeUnknown(storage: self.name, reason: "\(error); the entry ends with its time to live")
+        } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
+            throw StorageError.outcomeUnknown(storage: self.name, reason: "\(unavailable.error); the entry ends with its time to live")
         }
     }
 }

@@ -80,12 +80,12 @@ struct EtcdTransaction: Sendable {
             let response: TxnRequest.Response
             let lost = identity.map { Unknown(identity: $0, attempt: attempt, revision: token.revision) }
             do {
-                response = try await client.call(request, isRepeatable: true, deadline: deadline)
-            } catch EtcdClientError.unavailable(let error, mayHaveArrived: true) {
+                response = try await client.call(request, deadline: deadline)
+            } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
                 // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
                 unknown = lost
-                throw StorageError.outcomeUnknown(storage: name, reason: "\(error)")
+                throw StorageError.outcomeUnknown(storage: name, reason: "\(unavailable.error)")
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
                 // Someone has revoked it, or the cluster is another one.
                 (isLeaseLost, token.lease) = (true, nil)
@@ -115,7 +115,7 @@ struct EtcdTransaction: Sendable {
         try await renewLease()
         let mark = TxnRequest.Operation.put(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
         let request = TxnRequest(success: [.range(RangeRequest(key: keys.history)), mark])
-        let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        let response = try await client.call(request, deadline: .now + timeout)
         token.revision = response.header.revision
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
         identity.update(from: try Self.range(in: response).keyValues.first)
@@ -157,7 +157,7 @@ struct EtcdTransaction: Sendable {
         request.compares = [TxnRequest.Compare(key: tokenKey, modRevision: lost.revision)]
         request.success = [.put(key: tokenKey, value: void, lease: token.lease?.id ?? 0)]
         request.failure = [.range(RangeRequest(key: tokenKey))]
-        let response = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        let response = try await client.call(request, deadline: .now + timeout)
         follower.forget(lost.attempt)
         unknown = nil
         if response.succeeded {
@@ -204,7 +204,7 @@ struct EtcdTransaction: Sendable {
     private nonisolated(nonsending) mutating func renewLease() async throws {
         if let lease = token.lease, .now < lease.renewal { return }
         let request = LeaseRequest.grant(timeToLive: EtcdToken.timeToLive)
-        let granted = try await client.call(request, isRepeatable: true, deadline: .now + timeout)
+        let granted = try await client.call(request, deadline: .now + timeout)
         token.lease = (granted.lease, .now + .seconds(EtcdToken.timeToLive / 2))
     }
 

@@ -12,25 +12,20 @@ struct EtcdAttempts: Sendable {
     private static let maximumRenewals = 2
 
     private let members: Int
-    private let isRepeatable: Bool
     /// Whether the request may have taken effect at a member that did not respond.
     private(set) var mayHaveArrived = false
     private var failures = 0
     private var renewals = 0
     private var delays = 0
 
-    /// - Parameters:
-    ///   - members: the number of members of the cluster.
-    ///   - isRepeatable: whether the request may be executed several times.
-    init(members: Int, isRepeatable: Bool) {
+    /// - Parameter members: the number of members of the cluster.
+    init(members: Int) {
         self.members = members
-        self.isRepeatable = isRepeatable
     }
 
-    /// The deadline of the next attempt: if the request may be sent again, it leaves time for the other members of this round.
+    /// The deadline of the next attempt, which leaves time for the other members of this round.
     func deadline(until deadline: Instant, timeout: Duration, now: Instant) -> Instant {
-        let share = isRepeatable ? (deadline - now) / (members - failures % members) : deadline - now
-        return now + min(share, timeout)
+        now + min((deadline - now) / (members - failures % members), timeout)
     }
 
     /// Decides how to proceed after an error.
@@ -47,19 +42,17 @@ struct EtcdAttempts: Sendable {
             }
             if failure.isTokenRefused { throw failure }
             if failure.isOverloaded { return Retry(changesMember: true, delay: delay()) }
-            if failure.isOutcomeUnknown, !isRepeatable { throw EtcdClientError.outcomeUnknown(failure) }
             guard failure.isOutcomeUnknown || failure.isUnavailable else { throw failure }
             if failure.isOutcomeUnknown { mayHaveArrived = true }
             // Another member would send the same response.
             if failure.isResponseTooLarge { throw failure }
         case let error as ConnectionError:
             if error.reason == .invalidRequest { throw error }
-            if error.mayHaveArrived, !isRepeatable { throw EtcdClientError.outcomeUnknown(error) }
             if error.reason == .cancelled { throw CancellationError() }
             if error.mayHaveArrived { mayHaveArrived = true }
             // Another member would send the same response.
             if error.reason == .responseTooLarge { throw error }
-        case EtcdClientError.unavailable:
+        case is EtcdUnavailable:
             // No member has issued a token in time.
             return Retry(delay: delay())
         default:
@@ -89,20 +82,15 @@ struct RetryBackoff: Sendable {
     }
 }
 
-/// Why there is no usable response to a request.
+/// No member has responded to a request before its deadline.
 ///
-/// An error that a member responds with is an ``EtcdFailure`` instead, unless it leaves the outcome unknown or another member is tried.
-enum EtcdClientError: Error, CustomStringConvertible {
-    /// The request was sent once, and may have taken effect or still do so; the error that prevented the response.
-    case outcomeUnknown(any Error)
-    /// No member responded before the deadline; the last error. A request that is not repeatable had no effect.
-    case unavailable(any Error, mayHaveArrived: Bool)
+/// An error that a member responds with is an ``EtcdFailure`` instead, unless another member is tried.
+struct EtcdUnavailable: Error, CustomStringConvertible {
+    /// The last error.
+    let error: any Error
+    /// Whether the request may have taken effect, or still do so.
+    let mayHaveArrived: Bool
 
     /// A sentence with the reason.
-    var description: String {
-        switch self {
-        case .outcomeUnknown(let error): "etcd may have executed the request, but its response is not known (\(error))"
-        case .unavailable(let error, _): "no member of the etcd cluster responds (\(error))"
-        }
-    }
+    var description: String { "no member of the etcd cluster responds (\(error))" }
 }

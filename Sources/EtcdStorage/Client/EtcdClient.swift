@@ -51,25 +51,19 @@ actor EtcdClient {
 
     /// Sends a request and returns the response.
     ///
-    /// It is sent again, to the next member, if it did not arrive, or if the member has no leader or is overloaded. If its outcome is
-    /// unknown, it is sent again only if it is repeatable. After all members have failed, there is a delay of up to two seconds, which ends
-    /// when one of them serves another request.
+    /// It is sent again, to the next member, if it did not arrive, if its outcome is unknown, or if the member has no leader or is
+    /// overloaded: a request must have the same effect if it is executed several times. After all members have failed, there is a delay of
+    /// up to two seconds, which ends when one of them serves another request.
     ///
     /// - Parameters:
-    ///   - isRepeatable: whether the request may be executed several times, such as one that only reads.
     ///   - deadline: when the call times out. The very first call may take longer, because it fetches a token.
-    /// - Throws: ``EtcdFailure`` from a member; ``EtcdClientError``; ``ConnectionError`` if the response to a request that only reads is
+    ///   - needsToken: false for the request that fetches the token.
+    /// - Throws: ``EtcdFailure`` from a member; ``EtcdUnavailable``; ``ConnectionError`` if the response to a request that only reads is
     ///   too large; `CancellationError` unless the outcome is unknown.
-    func call<Request: EtcdRequest>(_ request: Request, isRepeatable: Bool, deadline: Instant) async throws -> Request.Response {
-        try await call(request, isRepeatable: isRepeatable, credentials: configuration.credentials, deadline: deadline)
-    }
-
-    private func call<Request: EtcdRequest>(
-        _ request: Request, isRepeatable: Bool, credentials: EtcdConfiguration.Credentials?, deadline: Instant
-    ) async throws -> Request.Response {
-        var attempts = EtcdAttempts(members: endpointCount, isRepeatable: isRepeatable)
+    func call<Request: EtcdRequest>(_ request: Request, deadline: Instant, needsToken: Bool = true) async throws -> Request.Response {
+        var attempts = EtcdAttempts(members: endpointCount)
         while true {
-            let token = sharedToken(of: credentials)
+            let token = needsToken ? sharedToken() : nil
             var member = preferred
             do {
                 let value = try await value(of: token)
@@ -86,13 +80,13 @@ actor EtcdClient {
                     retry = try attempts.retry(after: error, renewsToken: token != nil)
                 } catch {
                     // An attempt without effect says nothing about earlier ones.
-                    guard attempts.mayHaveArrived, !request.isRead, !(error is EtcdClientError) else { throw error }
-                    throw EtcdClientError.unavailable(error, mayHaveArrived: true)
+                    guard attempts.mayHaveArrived, !request.isRead, !(error is EtcdUnavailable) else { throw error }
+                    throw EtcdUnavailable(error: error, mayHaveArrived: true)
                 }
                 if retry.renewsToken { discard(token) }
                 if retry.changesMember { markFailed(member) }
                 guard .now + retry.delay < deadline else {
-                    throw EtcdClientError.unavailable(error, mayHaveArrived: attempts.mayHaveArrived)
+                    throw EtcdUnavailable(error: error, mayHaveArrived: attempts.mayHaveArrived)
                 }
                 if retry.delay > .zero { try await pause(for: retry.delay) }
             }
@@ -104,7 +98,7 @@ actor EtcdClient {
     /// - Returns: the stream of the watch, and the member for ``markFailed(_:)``.
     /// - Throws: ``EtcdFailure`` from the member, or ``ConnectionError``; another member is preferred then.
     func watch(_ request: WatchRequest, deadline: Instant) async throws -> (stream: HTTP2Stream, member: Int) {
-        let token = try await value(of: sharedToken(of: configuration.credentials))
+        let token = try await value(of: sharedToken())
         let member = preferred
         do {
             let request = HTTPRequest(calling: WatchRequest.path, request.message, token: token)
@@ -165,8 +159,8 @@ actor EtcdClient {
     }
 
     /// The task that fetches the token of a user; nil if there is no user.
-    private func sharedToken(of credentials: EtcdConfiguration.Credentials?) -> Task<String?, any Error>? {
-        guard let credentials else { return nil }
+    private func sharedToken() -> Task<String?, any Error>? {
+        guard let credentials = configuration.credentials else { return nil }
         let token = token ?? Task { try await self.fetchToken(of: credentials) }
         self.token = token
         return token
@@ -190,7 +184,7 @@ actor EtcdClient {
     private func fetchToken(of credentials: EtcdConfiguration.Credentials) async throws -> String? {
         let request = AuthenticateRequest(name: credentials.user, password: credentials.password)
         do {
-            return try await call(request, isRepeatable: true, credentials: nil, deadline: .now + configuration.requestTimeout).token
+            return try await call(request, deadline: .now + configuration.requestTimeout, needsToken: false).token
         } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
             return nil
         }

@@ -180,7 +180,7 @@ extension EtcdClient {
         var request = request
         while true {
             do {
-                let response = try await call(request, isRepeatable: true, deadline: .now + timeout)
+                let response = try await call(request, deadline: .now + timeout)
                 try request.check(response)
                 return response
             } catch let error where error.isResponseTooLarge {

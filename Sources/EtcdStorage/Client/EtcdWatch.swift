@@ -188,7 +188,7 @@ extension EtcdWatch {
     private nonisolated(nonsending) func isHistoryLost(_ progress: WatchProgress) async -> Bool {
         do {
             let header = try await client.call(
-                RangeRequest(key: range.start, rangeEnd: range.end, countOnly: true), isRepeatable: true, deadline: .now + timing.response
+                RangeRequest(key: range.start, rangeEnd: range.end, countOnly: true), deadline: .now + timing.response
             ).header
             return header.clusterID != progress.clusterID || header.revision < progress.revision
         } catch {

@@ -44,18 +44,18 @@
         /// Writes a key as a person does with `etcdctl`.
         func put(_ name: String, _ bytes: [UInt8]) async throws {
             let key = keys.start + name.utf8
-            _ = try await client().call(PutRequest(key: key, value: bytes), isRepeatable: true, deadline: .now + .seconds(60))
+            _ = try await client().call(PutRequest(key: key, value: bytes), deadline: .now + .seconds(60))
         }
 
         func delete(_ name: String) async throws {
             let key = keys.start + name.utf8
-            _ = try await client().call(DeleteRangeRequest(key: key), isRepeatable: true, deadline: .now + .seconds(60))
+            _ = try await client().call(DeleteRangeRequest(key: key), deadline: .now + .seconds(60))
         }
 
         /// The keys that are stored, without those of the backend.
         func stored() async throws -> [String: [UInt8]] {
             let range = RangeRequest(key: keys.entriesStart, rangeEnd: keys.rangeEnd)
-            let keyValues = try await client().call(range, isRepeatable: true, deadline: .now + .seconds(60)).keyValues
+            let keyValues = try await client().call(range, deadline: .now + .seconds(60)).keyValues
             return Dictionary(
                 uniqueKeysWithValues: keyValues.map { (String(decoding: $0.key.dropFirst(keys.start.count), as: UTF8.self), $0.value) })
         }
@@ -256,7 +256,7 @@
                 }
                 cluster.resume(0)
                 losses += unknown.count
-                let stored = try await fixture.client().call(range, isRepeatable: true, deadline: .now + .seconds(60)).keyValues.first
+                let stored = try await fixture.client().call(range, deadline: .now + .seconds(60)).keyValues.first
                 #expect(stored?.version == Int64(round) + 1)
             }
             #expect(losses > 0)

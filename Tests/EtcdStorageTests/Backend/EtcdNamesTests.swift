@@ -27,7 +27,7 @@
                 .put(key: fixture.keys.start + Self.decomposed.utf8, value: try value("new")),
                 .delete(key: fixture.keys.start + Self.composed.utf8),
             ]
-            _ = try await fixture.client().call(request, isRepeatable: true, deadline: .now + .seconds(60))
+            _ = try await fixture.client().call(request, deadline: .now + .seconds(60))
             #expect(try await backend.edit { $0["other"] = 1 }[Self.composed] == "new")
             // It keeps the bytes that it has in etcd.
             try await backend.set([Self.composed: "newest"])
@@ -48,7 +48,7 @@
                 .put(key: fixture.keys.start + Self.decomposed.utf8, value: try value("third")),
                 .delete(key: fixture.keys.start + Self.composed.utf8),
             ]
-            _ = try await fixture.client().call(request, isRepeatable: true, deadline: .now + .seconds(60))
+            _ = try await fixture.client().call(request, deadline: .now + .seconds(60))
             #expect(try await backend.edit { $0["other"] = 1 }[Self.composed] == "third")
             #expect(backend.follower.read { $0.failures.isEmpty } == true)
             try await fixture.delete(Self.decomposed)

@@ -14,12 +14,12 @@
         /// The key of the entry, as etcd has it; nil if there is none.
         private func keyValue(_ fixture: EtcdFixture) async throws -> KeyValue? {
             let range = RangeRequest(key: fixture.keys.start + "workers/7".utf8)
-            return try await fixture.client().call(range, isRepeatable: true, deadline: .now + .seconds(60)).keyValues.first
+            return try await fixture.client().call(range, deadline: .now + .seconds(60)).keyValues.first
         }
 
         private func revoke(_ lease: Int64, _ fixture: EtcdFixture) async throws {
             let revoke = LeaseRequest.revoke(lease)
-            _ = try await fixture.client().call(revoke, isRepeatable: true, deadline: .now + .seconds(60))
+            _ = try await fixture.client().call(revoke, deadline: .now + .seconds(60))
         }
 
         @Test("Every store sees the entry until the presence ends, or is released; its own store at once")

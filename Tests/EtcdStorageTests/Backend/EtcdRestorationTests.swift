@@ -17,7 +17,7 @@
         private func data(of cluster: EtcdCluster) -> String { "\(cluster.folder)/member0" }
 
         private func clusterID(_ fixture: EtcdFixture) async throws -> UInt64 {
-            try await fixture.client().call(RangeRequest(key: [1]), isRepeatable: true, deadline: .now + .seconds(60)).header.clusterID
+            try await fixture.client().call(RangeRequest(key: [1]), deadline: .now + .seconds(60)).header.clusterID
         }
 
         /// Counts up, until the revision is later than another one; returns that of the last commit.
@@ -38,7 +38,7 @@
         /// The reserved key with the number.
         private func mark(_ fixture: EtcdFixture) async throws -> KeyValue? {
             let range = RangeRequest(key: fixture.keys.history)
-            return try await fixture.client().call(range, isRepeatable: true, deadline: .now + .seconds(60)).keyValues.first
+            return try await fixture.client().call(range, deadline: .now + .seconds(60)).keyValues.first
         }
 
         @Test(

@@ -133,7 +133,7 @@
             #expect(try await backend.commits(since: StorageRevision(history: "other", number: first.number)) == nil)
             #expect(try await backend.commits(since: StorageRevision(history: first.history, number: 1_000_000)) == nil)
             _ = try await fixture.client().call(
-                CompactionRequest(revision: Int64(third.number)), isRepeatable: true, deadline: .now + .seconds(60))
+                CompactionRequest(revision: Int64(third.number)), deadline: .now + .seconds(60))
             #expect(try await backend.commits(since: first) == nil)
             #expect(try await backend.commits(since: third) == [])
             #expect(try await backend.commits(since: nil) != nil)

@@ -30,7 +30,7 @@
 
             var token = EtcdToken()
             let grant = LeaseRequest.grant(timeToLive: 600)
-            let lease = try await client.call(grant, isRepeatable: true, deadline: .now + .seconds(60)).lease
+            let lease = try await client.call(grant, deadline: .now + .seconds(60)).lease
             token.lease = (lease, .now + .seconds(300))
             var transaction = try EtcdTransaction(
                 token, EtcdClient(configuration), follower, fixture.keys, named: "etcd", timeout: .seconds(60))

@@ -16,74 +16,61 @@ struct EtcdAttemptsTests {
         ConnectionError(endpoint: Endpoint(host: "a", port: 1), reason: reason, mayHaveArrived: mayHaveArrived)
     }
 
-    @Test("A request that was not sent, or that a member without a leader refused, goes to the next member", arguments: [false, true])
-    func nothingDone(isRepeatable: Bool) throws {
-        var attempts = EtcdAttempts(members: 5, isRepeatable: isRepeatable)
+    @Test("A request that was not sent, or that a member without a leader refused, goes to the next member")
+    func nothingDone() throws {
+        var attempts = EtcdAttempts(members: 5)
         let errors = [ConnectionError.Reason.closedByPeer, .deadlineExceeded].map { error($0, mayHaveArrived: false) as any Error }
         for error in errors + [Self.noLeader] {
             #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
         }
     }
 
-    @Test("A request whose outcome is unknown is sent again only if it is repeatable")
+    @Test("A request whose outcome is unknown is sent again, and may have taken effect")
     func unknownOutcome() throws {
-        for error in [error(.closedByPeer, mayHaveArrived: true), error(.cancelled, mayHaveArrived: true), Self.timedOut] as [any Error] {
-            var attempts = EtcdAttempts(members: 3, isRepeatable: false)
-            let thrown = try #require(throws: EtcdClientError.self) { try attempts.retry(after: error, renewsToken: false) }
-            guard case .outcomeUnknown = thrown else { throw thrown }
-        }
         for error in [error(.closedByPeer, mayHaveArrived: true), Self.timedOut] as [any Error] {
-            var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+            var attempts = EtcdAttempts(members: 3)
             #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
+            #expect(attempts.mayHaveArrived)
         }
     }
 
-    @Test("A cancelled request that did nothing, or is repeatable, ends with the cancellation")
-    func cancellation() {
-        var attempts = EtcdAttempts(members: 3, isRepeatable: false)
-        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, mayHaveArrived: false), renewsToken: false) }
-        attempts = EtcdAttempts(members: 3, isRepeatable: true)
-        #expect(throws: CancellationError.self) { try attempts.retry(after: error(.cancelled, mayHaveArrived: true), renewsToken: false) }
+    @Test("A cancelled request ends with the cancellation", arguments: [false, true])
+    func cancellation(mayHaveArrived: Bool) {
+        var attempts = EtcdAttempts(members: 3)
+        let error = error(.cancelled, mayHaveArrived: mayHaveArrived)
+        #expect(throws: CancellationError.self) { try attempts.retry(after: error, renewsToken: false) }
     }
 
     @Test("What a member refuses for a reason of the request is not sent again")
     func refusals() {
         for failure in [Self.compacted, Self.refused] {
-            var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+            var attempts = EtcdAttempts(members: 3)
             #expect(throws: failure) { try attempts.retry(after: failure, renewsToken: false) }
         }
-        var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+        var attempts = EtcdAttempts(members: 3)
         let invalid = error(.invalidRequest, mayHaveArrived: false)
         #expect(throws: ConnectionError.self) { try attempts.retry(after: invalid, renewsToken: false) }
     }
 
-    @Test("A response that is too large is not asked for again; the request may have taken effect", arguments: [false, true])
-    func largeResponse(isRepeatable: Bool) {
-        var attempts = EtcdAttempts(members: 3, isRepeatable: isRepeatable)
+    @Test("A response that is too large is not asked for again; the request may have taken effect")
+    func largeResponse() {
+        var attempts = EtcdAttempts(members: 3)
         let error = error(.responseTooLarge, mayHaveArrived: true)
-        let thrown = #expect(throws: (any Error).self) { try attempts.retry(after: error, renewsToken: false) }
-        if isRepeatable {
-            #expect(thrown as? ConnectionError == error && attempts.mayHaveArrived)
-        } else {
-            #expect(thrown is EtcdClientError)
-        }
+        #expect(throws: error) { try attempts.retry(after: error, renewsToken: false) }
+        #expect(attempts.mayHaveArrived)
     }
 
-    @Test("An answer that takes too much memory is not asked for again; the request may have taken effect", arguments: [false, true])
-    func largeAnswer(isRepeatable: Bool) {
-        var attempts = EtcdAttempts(members: 3, isRepeatable: isRepeatable)
+    @Test("An answer that takes too much memory is not asked for again; the request may have taken effect")
+    func largeAnswer() {
+        var attempts = EtcdAttempts(members: 3)
         let failure = EtcdFailure(code: nil, message: "the response cannot be read", isResponseTooLarge: true)
-        let thrown = #expect(throws: (any Error).self) { try attempts.retry(after: failure, renewsToken: false) }
-        if isRepeatable {
-            #expect(thrown as? EtcdFailure == failure && attempts.mayHaveArrived)
-        } else {
-            #expect(thrown is EtcdClientError)
-        }
+        #expect(throws: failure) { try attempts.retry(after: failure, renewsToken: false) }
+        #expect(attempts.mayHaveArrived)
     }
 
     @Test("A refused token is renewed at once, then after a delay, and then no more")
     func tokens() throws {
-        var attempts = EtcdAttempts(members: 3, isRepeatable: false)
+        var attempts = EtcdAttempts(members: 3)
         #expect(try attempts.retry(after: Self.refused, renewsToken: true) == Retry(renewsToken: true))
         let second = try attempts.retry(after: Self.refused, renewsToken: true)
         #expect(second.renewsToken && second.delay > .zero)
@@ -92,7 +79,7 @@ struct EtcdAttemptsTests {
 
     @Test("A member that has too much to do is left alone for a while")
     func overload() throws {
-        var attempts = EtcdAttempts(members: 3, isRepeatable: false)
+        var attempts = EtcdAttempts(members: 3)
         let retry = try attempts.retry(after: Self.overloaded, renewsToken: false)
         #expect(retry.changesMember && retry.delay >= .milliseconds(25))
     }
@@ -101,7 +88,7 @@ struct EtcdAttemptsTests {
     func delays() throws {
         var sums = [Duration](repeating: .zero, count: 10)
         for _ in 0..<50 {
-            var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+            var attempts = EtcdAttempts(members: 3)
             for round in 0..<10 {
                 for _ in 0..<2 { #expect(try attempts.retry(after: Self.noLeader, renewsToken: false).delay == .zero) }
                 let delay = try attempts.retry(after: Self.noLeader, renewsToken: false).delay
@@ -113,15 +100,13 @@ struct EtcdAttemptsTests {
         #expect(sums[0] != .milliseconds(25) * 50 && sums[0] != .milliseconds(50) * 50)
     }
 
-    @Test("A repeatable request leaves time for the other members; another one uses all of it, up to the limit of one attempt")
+    @Test("An attempt leaves time for the other members, and takes no longer than the limit of one attempt")
     func deadlines() throws {
         let now = ContinuousClock.now
-        var attempts = EtcdAttempts(members: 3, isRepeatable: true)
+        var attempts = EtcdAttempts(members: 3)
         #expect(attempts.deadline(until: now + .seconds(6), timeout: .seconds(5), now: now) == now + .seconds(2))
         _ = try attempts.retry(after: Self.noLeader, renewsToken: false)
         #expect(attempts.deadline(until: now + .seconds(6), timeout: .seconds(5), now: now) == now + .seconds(3))
         #expect(attempts.deadline(until: now + .seconds(60), timeout: .seconds(5), now: now) == now + .seconds(5))
-        attempts = EtcdAttempts(members: 3, isRepeatable: false)
-        #expect(attempts.deadline(until: now + .seconds(4), timeout: .seconds(5), now: now) == now + .seconds(4))
     }
 }

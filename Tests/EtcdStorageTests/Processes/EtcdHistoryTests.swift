@@ -51,7 +51,7 @@
                 try await writer.run(steps: 2)
                 // No entry, but an event: more than the buffers between a member and the process hold, so that the rest waits in etcd.
                 let filler = PutRequest(key: fixture.keys.reservedKey("filler"), value: Array(repeating: 7, count: 1_000_000))
-                _ = try await client.call(filler, isRepeatable: true, deadline: .now + .seconds(60))
+                _ = try await client.call(filler, deadline: .now + .seconds(60))
             }
             try await store.flush()
             try await cluster.compact(to: cluster.plainValue(of: "any").revision)

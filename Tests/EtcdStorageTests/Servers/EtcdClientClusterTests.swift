@@ -25,7 +25,7 @@
         /// The numbers of the keys that are there.
         private func numbers(_ client: EtcdClient) async throws -> Set<Int> {
             let range = RangeRequest(key: Array("key".utf8), rangeEnd: Array("kez".utf8))
-            let keyValues = try await client.call(range, isRepeatable: true, deadline: .distant).keyValues
+            let keyValues = try await client.call(range, deadline: .distant).keyValues
             return Set(keyValues.compactMap { Int(String(decoding: $0.value, as: UTF8.self)) })
         }
 
@@ -34,9 +34,9 @@
             let cluster = try await EtcdCluster.start(members: 3)
             let client = try client(cluster)
             for member in 0..<3 {
-                for number in 0..<10 { _ = try await client.call(put(member * 20 + number), isRepeatable: true, deadline: .distant) }
+                for number in 0..<10 { _ = try await client.call(put(member * 20 + number), deadline: .distant) }
                 try await cluster.kill(member)
-                for number in 10..<20 { _ = try await client.call(put(member * 20 + number), isRepeatable: true, deadline: .distant) }
+                for number in 10..<20 { _ = try await client.call(put(member * 20 + number), deadline: .distant) }
                 try await cluster.restart(member)
             }
             #expect(try await numbers(client) == Set(0..<60))
@@ -47,17 +47,17 @@
         func suspendedLeader() async throws {
             let cluster = try await EtcdCluster.start(members: 3)
             let client = try client(cluster, requestTimeout: .milliseconds(300))
-            _ = try await client.call(put(0), isRepeatable: true, deadline: .distant)
+            _ = try await client.call(put(0), deadline: .distant)
             let leader = try await cluster.leader()
             cluster.suspend(leader)
-            for number in 1..<10 { _ = try await client.call(put(number), isRepeatable: true, deadline: .distant) }
+            for number in 1..<10 { _ = try await client.call(put(number), deadline: .distant) }
             cluster.resume(leader)
-            for number in 10..<20 { _ = try await client.call(put(number), isRepeatable: true, deadline: .distant) }
+            for number in 10..<20 { _ = try await client.call(put(number), deadline: .distant) }
             #expect(try await numbers(client) == Set(0..<20))
             withExtendedLifetime(cluster) {}
         }
 
-        @Test("The reported outcome of a request that is not repeatable is true, whenever the leader is killed")
+        @Test("The reported outcome of a request is true, whenever the leader is killed")
         func truth() async throws {
             let cluster = try await EtcdCluster.start(members: 3)
             let client = try client(cluster, requestTimeout: .seconds(2))
@@ -75,12 +75,11 @@
             while isKilling.value.load(ordering: .relaxed) {
                 number += 1
                 do {
-                    _ = try await client.call(put(number), isRepeatable: false, deadline: .now + .seconds(2))
+                    _ = try await client.call(put(number), deadline: .now + .seconds(2))
                     done.insert(number)
-                } catch EtcdClientError.unavailable {
-                    undone.insert(number)
-                } catch EtcdClientError.outcomeUnknown {
-                    // It may be there or not.
+                } catch let unavailable as EtcdUnavailable {
+                    // Otherwise it may be there or not.
+                    if !unavailable.mayHaveArrived { undone.insert(number) }
                 }
             }
             try await killing
@@ -96,7 +95,7 @@
             try await cluster.enableAuthentication(rootPassword: "secret")
             let client = try client(cluster, credentials: .init(user: "root", password: "secret"))
             for number in 0..<3 {
-                _ = try await client.call(put(number), isRepeatable: false, deadline: .distant)
+                _ = try await client.call(put(number), deadline: .distant)
                 try await cluster.restart(0)
             }
             #expect(try await numbers(client) == [0, 1, 2])
@@ -109,7 +108,7 @@
             try await cluster.enableAuthentication(rootPassword: "secret")
             let client = try client(cluster, credentials: .init(user: "root", password: "wrong"))
             let failure = try await #require(throws: EtcdFailure.self) {
-                try await client.call(put(0), isRepeatable: false, deadline: .distant)
+                try await client.call(put(0), deadline: .distant)
             }
             #expect(failure.isAuthenticationFailed)
             withExtendedLifetime(cluster) {}
@@ -119,9 +118,9 @@
         func laterAuthentication() async throws {
             let cluster = try await EtcdCluster.start()
             let client = try client(cluster, credentials: .init(user: "root", password: "secret"))
-            _ = try await client.call(put(0), isRepeatable: false, deadline: .distant)
+            _ = try await client.call(put(0), deadline: .distant)
             try await cluster.enableAuthentication(rootPassword: "secret")
-            _ = try await client.call(put(1), isRepeatable: false, deadline: .distant)
+            _ = try await client.call(put(1), deadline: .distant)
             #expect(try await numbers(client) == [0, 1])
             withExtendedLifetime(cluster) {}
         }

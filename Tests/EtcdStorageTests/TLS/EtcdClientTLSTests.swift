@@ -48,7 +48,7 @@
             await watch.untilConnected()
             for value in 0..<3 {
                 if value == 1 { try await cluster.kill(0) }
-                let revision = try await client.call(put(UInt8(value)), isRepeatable: true, deadline: .now + .seconds(30)).header.revision
+                let revision = try await client.call(put(UInt8(value)), deadline: .now + .seconds(30)).header.revision
                 // A repeated request may have been executed twice.
                 var delivered: Int64 = 0
                 while delivered < revision { delivered = try #require(await watch.nextEvents()).revision }
@@ -56,14 +56,14 @@
             }
         }
 
-        @Test("A server that is not trusted was sent nothing: a request that is not repeatable goes to another member")
+        @Test("A request goes to another member if a server is not trusted")
         func untrusted() async throws {
             let cluster = try await cluster(members: 1)
             let port = try #require(cluster.ports.first)
             // No TLS there.
             let other = try LoopbackServer { _, peer in peer.send("HTTP/1.1 400 Bad Request\r\n\r\n") }
             let client = try client([other.endpoint.description, "localhost:\(port)"], tls())
-            _ = try await client.call(put(1), isRepeatable: false, deadline: .now + .seconds(30))
+            _ = try await client.call(put(1), deadline: .now + .seconds(30))
         }
 
         @Test("A member that is not trusted is refused with the reason and the remedy")
@@ -93,7 +93,7 @@
             let client = try client(cluster.endpoints, tls)
             await #expect(throws: ConnectionError.self) { try await openWatch(client) }
             try install(.client, in: folder)
-            _ = try await client.call(put(2), isRepeatable: true, deadline: .now + .seconds(30))
+            _ = try await client.call(put(2), deadline: .now + .seconds(30))
         }
 
         private func install(_ name: TestCertificates.Name, in folder: TemporaryFolder) throws {
