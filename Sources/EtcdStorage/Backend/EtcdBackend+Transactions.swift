@@ -1,24 +1,17 @@
 import ObservableStorage
 
-// The tokens of transactions, and whether transactions without a known outcome have taken effect.
+// Which transactions are in use, and whether those without a known outcome have taken effect.
 extension EtcdBackend {
-    /// Keeps a token for the next transaction.
-    func keep(_ token: EtcdToken) {
-        tokens.withLock { $0.append(token) }
-    }
-
-    /// Runs a closure with a transaction whose token no other one uses meanwhile.
+    /// Runs a closure with a transaction that no other task uses meanwhile.
     nonisolated(nonsending) func withTransaction<Result>(
         _ body: nonisolated(nonsending) (inout EtcdTransaction) async throws -> Result
     ) async rethrows -> Result {
-        let token = tokens.withLock { $0.popLast() } ?? EtcdToken()
-        var transaction = EtcdTransaction(token, client, follower, keys, named: name, timeout: callTimeout)
+        var transaction = transactions.withLock { $0.popLast() } ?? EtcdTransaction(client, follower, timeout: callTimeout)
         defer {
-            // The token of a transaction with an unknown outcome is needed to find out the outcome.
-            if let identity = transaction.unknown?.identity {
+            if let identity = transaction.identity, transaction.unknown != nil {
                 unknownTransactions.withLock { $0[identity] = transaction }
             } else {
-                keep(transaction.token)
+                transactions.withLock { $0.append(transaction) }
             }
         }
         return try await body(&transaction)
@@ -49,7 +42,7 @@ extension EtcdBackend {
         guard var transaction = unknownTransactions.withLock({ $0.removeValue(forKey: identity) }) else { return nil }
         do {
             let revision = try await transaction.resolve()
-            keep(transaction.token)
+            transactions.withLock { $0.append(transaction) }
             guard let revision, let history = follower.read({ $0.history }) else { return nil }
             effects.withLock { $0[identity] = (revision, history) }
             return (revision, history)

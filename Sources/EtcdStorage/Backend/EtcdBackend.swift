@@ -25,7 +25,8 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     let follower: EtcdFollower
     // Enough for two members to be tried.
     let callTimeout: Duration
-    let tokens = Lock<[EtcdToken]>([])
+    /// Those that no edit uses at present.
+    let transactions = Lock<[EtcdTransaction]>([])
     /// The transactions whose outcome is unknown, by the identity under which a store repeats their edits.
     let unknownTransactions = Lock<[UInt64: EtcdTransaction]>([:])
     /// Those found to have taken effect, in a revision that the watch may not have reached.
@@ -171,6 +172,7 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
             latest = follower.latest ?? latest
         }
         transaction.identity = options.identity
+        var conflicts = 0
         while true {
             // An edit that throws or changes nothing may have read outdated entries.
             switch edited(latest.entries, by: body) {
@@ -183,9 +185,11 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
             case .success(let entries) where entries.editedKeys.isEmpty:
                 if try await isLatest(latest, of: entries.readKeys) { return latest.entries }
             case .success(let entries):
-                let stored = try await transaction.commit(entries, over: latest.entries)
-                if let stored { return stored }
-                try await transaction.pauseAfterConflict()
+                if let stored = try await transaction.commit(entries, over: latest.entries) { return stored }
+                conflicts += 1
+                // A random time, so that several writers do not block each other forever.
+                let backoff = RetryBackoff(firstDelay: .milliseconds(4), longestDelay: .milliseconds(64), jitter: 0...1)
+                if conflicts > 1 { try await Task.sleep(for: backoff.delay(after: conflicts - 1)) }
             }
             latest = try await newer(than: latest)
         }

@@ -31,8 +31,9 @@ final class EtcdFollower: Sendable {
 
     /// The events of the storage, in the order of the revisions.
     let events = ChangePublisher<StorageEvent>()
-    private let name: String
-    private let keys: EntryKeys
+    /// The name of the storage in errors.
+    let name: String
+    let keys: EntryKeys
     private let client: EtcdClient
     /// The timing of the watch and of those who wait for it.
     let timing: EtcdWatch.Timing

@@ -1,48 +1,34 @@
 import FoundationSubset
 import ObservableStorage
 
-/// A reserved key that is written with each transaction: when one is sent again because no response arrived, the key shows whether it has
-/// taken effect already. The lease deletes the key some time after the last transaction.
-struct EtcdToken: Sendable {
-    /// How long a token outlives its last transaction, in seconds.
-    static let timeToLive = 600 as Int64
-
-    let name = UUID().uuidString
-    /// The revision in which it was last written; 0 if it is not stored.
-    var revision: Int64 = 0
-    var number: UInt64 = 0
-    var lease: (id: Int64, renewal: ContinuousClock.Instant)?
-}
-
-/// The transaction of an edit, which is sent until it has taken effect, exactly once, or until what it has read has changed.
+/// The transactions of edits, one after another: each is sent until it has taken effect, exactly once, or until what it has read has
+/// changed.
+///
+/// Each writes the same reserved key, the token: when one is sent again because no response arrived, the token shows whether it has taken
+/// effect already. A lease deletes the token some time after the last transaction.
 struct EtcdTransaction: Sendable {
-    /// An attempt whose outcome is unknown.
-    struct Unknown: Sendable {
-        /// The identity under which the store repeats the edits.
-        let identity: UInt64
-        /// The value of the token.
-        let attempt: String
-        /// The revision of the token before the attempt.
-        let revision: Int64
-    }
+    /// How long a token outlives its last transaction, in seconds.
+    private static let timeToLive = 600 as Int64
 
-    private(set) var token: EtcdToken
     /// The identity under which the store repeats the edits; nil if it does not.
     var identity: UInt64?
-    /// The last attempt, if the store repeats its edits and its outcome is unknown.
-    private(set) var unknown: Unknown?
+    /// The last attempt, as the value of the token, if the store repeats its edits and its outcome is unknown.
+    private(set) var unknown: String?
     var client: EtcdClient
+    var lease: (id: Int64, renewal: ContinuousClock.Instant)?
+    private let token: String
+    private let tokenKey: [UInt8]
+    private var number: UInt64 = 0
+    // The revision in which the token was last written; 0 if it is not stored. Before the attempt, if its outcome is unknown.
+    private var revision: Int64 = 0
     private let follower: EtcdFollower
-    private let keys: EntryKeys
-    private let name: String
     private let timeout: Duration
-    private var conflicts = 0
 
-    /// - Parameters:
-    ///   - name: the name of the storage in errors.
-    ///   - timeout: how long the members may take.
-    init(_ token: EtcdToken, _ client: EtcdClient, _ follower: EtcdFollower, _ keys: EntryKeys, named name: String, timeout: Duration) {
-        (self.token, self.client, self.follower, self.keys, self.name, self.timeout) = (token, client, follower, keys, name, timeout)
+    /// - Parameter timeout: how long the members may take.
+    init(_ client: EtcdClient, _ follower: EtcdFollower, timeout: Duration) {
+        (self.client, self.follower, self.timeout) = (client, follower, timeout)
+        token = UUID().uuidString
+        tokenKey = follower.keys.token(token)
     }
 
     /// Stores edited entries, and returns all entries at the resulting revision; nil if something that was read has changed.
@@ -68,44 +54,34 @@ struct EtcdTransaction: Sendable {
         _ entries: StorageEntries, over earlier: StorageEntries
     ) async throws -> StorageEntries? {
         try await renewLease()
-        token.number += 1
-        let attempt = "\(token.name) \(token.number)"
+        let attempt = nextAttempt()
         var isLeaseLost = false
         follower.expect(attempt, storing: entries, over: earlier)
         // A later event still resolves an unknown outcome.
         defer { if unknown == nil { follower.forget(attempt) } }
         while true {
             guard let request = try request(entries, over: earlier, attempt) else { return nil }
-            let deadline = ContinuousClock.now + timeout
             let response: TxnRequest.Response
-            let lost = identity.map { Unknown(identity: $0, attempt: attempt, revision: token.revision) }
             do {
-                response = try await client.call(request, deadline: deadline)
+                response = try await client.call(request, deadline: .now + timeout)
             } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
                 // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
-                unknown = lost
-                throw StorageError.outcomeUnknown(storage: name, reason: "\(unavailable.error)")
+                throw outcomeUnknown(of: attempt, "\(unavailable.error)")
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
                 // Someone has revoked it, or the cluster is another one.
-                (isLeaseLost, token.lease) = (true, nil)
+                (isLeaseLost, lease) = (true, nil)
                 try await renewLease()
                 continue
             }
-            if response.succeeded {
-                token.revision = response.header.revision
-                return try await stored(attempt, lost)
-            }
-            let range = try Self.range(in: response)
-            let expected = token.revision
-            token.revision = range.keyValues.first?.modRevision ?? 0
-            if let value = range.keyValues.first?.value, value == Array(attempt.utf8) {
-                // An earlier attempt of the same request has taken effect.
-                return try await stored(attempt, lost)
-            }
-            guard token.revision != expected else { return nil }
+            if response.succeeded { return try await stored(attempt, at: response.header.revision) }
+            let written = try Self.keyValue(in: response)
+            let found = written?.modRevision ?? 0
+            // An earlier attempt of the same request has taken effect.
+            if let written, written.value == Array(attempt.utf8) { return try await stored(attempt, at: found) }
+            guard found != revision else { return nil }
             // The token has expired, or its previous transaction took effect after its deadline.
-            token.lease = nil
+            (revision, lease) = (found, nil)
             try await renewLease()
         }
     }
@@ -113,27 +89,33 @@ struct EtcdTransaction: Sendable {
     /// Writes the token alone, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
     nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
         try await renewLease()
-        let mark = TxnRequest.Operation.put(key: keys.token(token.name), value: [], lease: token.lease?.id ?? 0)
-        let request = TxnRequest(success: [.range(RangeRequest(key: keys.history)), mark])
+        let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history)), tokenWrite("")])
         let response = try await client.call(request, deadline: .now + timeout)
-        token.revision = response.header.revision
+        revision = response.header.revision
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
-        identity.update(from: try Self.range(in: response).keyValues.first)
-        return (token.revision, identity)
+        identity.update(from: try Self.keyValue(in: response))
+        return (revision, identity)
     }
 
-    /// The first result of a transaction, which reads a key.
-    private static func range(in response: TxnRequest.Response) throws(EtcdFailure) -> RangeRequest.Response {
+    /// The key that the first operation of a transaction has read; nil if it is not stored.
+    private static func keyValue(in response: TxnRequest.Response) throws(EtcdFailure) -> KeyValue? {
         guard let range = response.ranges.first.flatMap(\.self) else { throw EtcdFailure(code: nil, message: "a result is missing") }
-        return range
+        return range.keyValues.first
     }
 
     /// Waits until the watch has delivered a transaction that has taken effect.
-    private nonisolated(nonsending) mutating func stored(_ attempt: String, _ lost: Unknown?) async throws -> StorageEntries {
-        if let stored = await follower.outcome(of: attempt, until: .now + follower.timing.arrival) { return stored }
-        unknown = lost
-        let reason = "the edit has taken effect, but no member can be watched"
-        throw StorageError.outcomeUnknown(storage: name, reason: reason)
+    private nonisolated(nonsending) mutating func stored(_ attempt: String, at revision: Int64) async throws -> StorageEntries {
+        guard let stored = await follower.outcome(of: attempt, until: .now + follower.timing.arrival) else {
+            throw outcomeUnknown(of: attempt, "the edit has taken effect, but no member can be watched")
+        }
+        self.revision = revision
+        return stored
+    }
+
+    /// The error for an attempt, after keeping it for ``resolve()``.
+    private mutating func outcomeUnknown(of attempt: String, _ reason: String) -> StorageError {
+        if identity != nil { unknown = attempt }
+        return .outcomeUnknown(storage: follower.name, reason: reason)
     }
 
     /// Finds out whether the attempt with an unknown outcome has taken effect, and prevents it from doing so later.
@@ -142,31 +124,38 @@ struct EtcdTransaction: Sendable {
     ///   out, because the token has expired and its event was compacted.
     nonisolated(nonsending) mutating func resolve() async throws -> Int64? {
         guard let lost = unknown else { return nil }
-        if await follower.outcome(of: lost.attempt, until: .now) != nil {
-            follower.forget(lost.attempt)
+        if await follower.outcome(of: lost, until: .now) != nil {
+            follower.forget(lost)
             unknown = nil
             return 0
         }
         // It may have expired, or belong to another cluster.
-        token.lease = nil
+        lease = nil
         try await renewLease()
-        token.number += 1
-        let tokenKey = keys.token(token.name)
-        let void = Array("\(token.name) \(token.number)".utf8)
-        var request = TxnRequest()
-        request.compares = [TxnRequest.Compare(key: tokenKey, modRevision: lost.revision)]
-        request.success = [.put(key: tokenKey, value: void, lease: token.lease?.id ?? 0)]
-        request.failure = [.range(RangeRequest(key: tokenKey))]
+        let request = TxnRequest(
+            compares: [tokenCompare], success: [tokenWrite(nextAttempt())], failure: [.range(RangeRequest(key: tokenKey))])
         let response = try await client.call(request, deadline: .now + timeout)
-        follower.forget(lost.attempt)
+        follower.forget(lost)
         unknown = nil
         if response.succeeded {
-            token.revision = response.header.revision
+            revision = response.header.revision
             return nil
         }
-        let written = try Self.range(in: response).keyValues.first
-        token.revision = written?.modRevision ?? 0
-        return written?.value == Array(lost.attempt.utf8) ? token.revision : nil
+        let written = try Self.keyValue(in: response)
+        revision = written?.modRevision ?? 0
+        return written?.value == Array(lost.utf8) ? revision : nil
+    }
+
+    /// The value of the token in the next transaction.
+    private mutating func nextAttempt() -> String {
+        number += 1
+        return "\(token) \(number)"
+    }
+
+    private var tokenCompare: TxnRequest.Compare { TxnRequest.Compare(key: tokenKey, modRevision: revision) }
+
+    private func tokenWrite(_ attempt: String) -> TxnRequest.Operation {
+        .put(key: tokenKey, value: Array(attempt.utf8), lease: lease?.id ?? 0)
     }
 
     private func request(_ entries: StorageEntries, over earlier: StorageEntries, _ attempt: String) throws -> TxnRequest? {
@@ -177,9 +166,7 @@ struct EtcdTransaction: Sendable {
             }
         }
         guard let (compares, editedKeys, history) = prepared else { return nil }
-        let tokenKey = keys.token(token.name)
-        var request = TxnRequest()
-        request.compares = [TxnRequest.Compare(key: tokenKey, modRevision: token.revision)] + compares
+        var request = TxnRequest(compares: [tokenCompare] + compares)
         var deletes = false
         for (name, key) in zip(names, editedKeys) {
             guard let key else { throw EntryKeys.unusable(name) }
@@ -194,26 +181,17 @@ struct EtcdTransaction: Sendable {
             request.compares.append(history.compare)
             request.success.append(history.put)
         }
-        if deletes { request.success.append(.put(key: keys.fence, value: Array(attempt.utf8))) }
-        request.success.append(.put(key: tokenKey, value: Array(attempt.utf8), lease: token.lease?.id ?? 0))
+        if deletes { request.success.append(.put(key: follower.keys.fence, value: Array(attempt.utf8))) }
+        request.success.append(tokenWrite(attempt))
         request.failure = [.range(RangeRequest(key: tokenKey))]
         return request
     }
 
     /// Grants a new lease well before the old one expires.
     private nonisolated(nonsending) mutating func renewLease() async throws {
-        if let lease = token.lease, .now < lease.renewal { return }
-        let request = LeaseRequest.grant(timeToLive: EtcdToken.timeToLive)
-        let granted = try await client.call(request, deadline: .now + timeout)
-        token.lease = (granted.lease, .now + .seconds(EtcdToken.timeToLive / 2))
-    }
-
-    /// Waits for a random time after repeated conflicts, so that several writers do not block each other forever.
-    nonisolated(nonsending) mutating func pauseAfterConflict() async throws {
-        conflicts += 1
-        guard conflicts > 1 else { return }
-        let backoff = RetryBackoff(firstDelay: .milliseconds(4), longestDelay: .milliseconds(64), jitter: 0...1)
-        try await Task.sleep(for: backoff.delay(after: conflicts - 1))
+        if let lease, .now < lease.renewal { return }
+        let granted = try await client.call(LeaseRequest.grant(timeToLive: Self.timeToLive), deadline: .now + timeout)
+        lease = (granted.lease, .now + .seconds(Self.timeToLive / 2))
     }
 }
 

@@ -345,9 +345,7 @@
             let backend = try fixture.backend()
             try await fixture.put("", Array("x".utf8))
             #expect(try await backend.edit { _ in }.values.isEmpty)
-            var token = EtcdToken()
-            token.lease = (id: 12_345, renewal: .now + .seconds(1_000))
-            backend.keep(token)
+            backend.transactions.withLock { $0[0].lease = (id: 12_345, renewal: .now + .seconds(1_000)) }
             #expect(try await backend.set(["a": 1])["a"] == 1)
         }
 
@@ -374,7 +372,7 @@
 
         /// Stores entries that were edited before; nil if what they have read has changed.
         fileprivate func commit(_ entries: StorageEntries, over earlier: StorageEntries) async throws -> StorageEntries? {
-            var transaction = EtcdTransaction(EtcdToken(), client, follower, keys, named: name, timeout: .seconds(30))
+            var transaction = EtcdTransaction(client, follower, timeout: .seconds(30))
             return try await transaction.commit(entries, over: earlier)
         }
     }
