@@ -110,7 +110,7 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
             key: keys.entriesStart, rangeEnd: keys.rangeEnd, limit: 1, keysOnly: true, minModRevision: replica.revision + 1)
         let response = try await client.call(newer, deadline: .now + callTimeout)
         // A deletion changes the number of keys.
-        return response.header.clusterID == replica.clusterID && response.keyValues.isEmpty && response.count == replica.keyCount
+        return response.header.clusterID == replica.clusterID && response.unread.isEmpty && response.count == replica.keyCount
     }
 
     /// Reports changes as they arrive, and whether the cluster can be reached.

@@ -66,7 +66,7 @@ struct EtcdPresence: Sendable {
         let response = try await client.call(request, deadline: .now + timeout)
         if response.succeeded {
             revision = response.header.revision
-        } else if let found = response.ranges.first??.keyValues.first, found.lease == lease {
+        } else if let found = response.ranges.first??.first, found.lease == lease {
             // An earlier attempt of the same request has stored it.
             revision = found.modRevision
         } else if history != nil {

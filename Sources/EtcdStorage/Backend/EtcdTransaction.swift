@@ -100,7 +100,7 @@ struct EtcdTransaction: Sendable {
     /// The key that the first operation of a transaction has read; nil if it is not stored.
     private static func keyValue(in response: TxnRequest.Response) throws(EtcdFailure) -> KeyValue? {
         guard let range = response.ranges.first.flatMap(\.self) else { throw EtcdFailure(code: nil, message: "a result is missing") }
-        return range.keyValues.first
+        return range.first
     }
 
     /// Waits until the watch has delivered a transaction that has taken effect.

@@ -71,7 +71,7 @@ actor EtcdClient {
                 member = preferred
                 let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
                 let call = HTTPRequest(calling: request.path, request.message, token: value)
-                let result = try Request.response(try await send(call, to: member, deadline: limit))
+                let result = try Request.Response(of: try await send(call, to: member, deadline: limit))
                 endPauses()
                 return result
             } catch {
@@ -147,7 +147,7 @@ actor EtcdClient {
         pauses = []
     }
 
-    private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(ConnectionError) -> HTTPResponse {
+    private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Exchange {
         try await onConnection(to: member, deadline: deadline) { connection throws(ConnectionError) in
             try await connection.send(request, maximumBodySize: largestResponse, deadline: deadline)
         }

@@ -29,86 +29,28 @@ extension EtcdFailure {
     }
 }
 
-/// Reads a page of a range. The keys and values are decoded later, so that the next page can be requested before.
-private struct PageRequest: EtcdRequest {
-    var range: RangeRequest
-
-    var path: String { range.path }
-
-    var isRead: Bool { range.isRead }
-
-    func write(to writer: inout ProtobufWriter) {
-        range.write(to: &writer)
-    }
-
+extension RangeRequest {
     /// The request for the page after another one, at a revision; nil if that was the last one.
     ///
     /// - Parameter size: the size in bytes up to which pages grow.
-    func next(after page: Response, at revision: Int64, growingTo size: Int) throws(EtcdFailure) -> PageRequest? {
-        guard page.hasMore, let key = try page.lastKey() else { return nil }
+    fileprivate func next(after page: Response, at revision: Int64, growingTo size: Int) throws(ProtobufError) -> RangeRequest? {
+        guard page.hasMore, let last = page.unread.last else { return nil }
         var request = self
-        request.range.key = key + [0]
-        request.range.limit = page.nextCount(growingTo: size)
-        request.range.revision = revision
+        request.key = try KeyValue(unread: last).key + [0]
+        // More than on this page if its keys are small, because etcd counts all keys after each page.
+        let count = Int64(page.unread.count)
+        let ownSize = page.unread.reduce(1) { $0 + Int64($1.unreadCount) }
+        request.limit = max(count, min(8 * count, count * Int64(size) / ownSize))
+        request.revision = revision
         return request
     }
 
     /// Checks that a page has no more keys than requested, and that it is not empty if there are more.
-    func check(_ page: Response) throws(EtcdFailure) {
-        guard page.unread.count <= range.limit else {
-            throw EtcdFailure(page: "it has \(page.unread.count) keys instead of at most \(range.limit)")
+    fileprivate func check(_ page: Response) throws(EtcdFailure) {
+        guard page.unread.count <= limit else {
+            throw EtcdFailure(page: "it has \(page.unread.count) keys instead of at most \(limit)")
         }
         guard !page.hasMore || !page.unread.isEmpty else { throw EtcdFailure(page: "it has no keys, although there are more") }
-    }
-
-    /// The request for an eighth of the keys; nil if it is for a single key.
-    var smaller: PageRequest? {
-        guard range.limit > 1 else { return nil }
-        var request = self
-        request.range.limit = max(range.limit / 8, 1)
-        return request
-    }
-
-    struct Response: ProtobufMessage {
-        var header = ResponseHeader()
-        var hasMore = false
-        var count: Int64 = 0
-        fileprivate private(set) var unread: [ProtobufReader] = []
-
-        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
-            switch field {
-            case 1: header = try reader.message()
-            case 2: unread.append(try reader.laterElement(KeyValue.self))
-            case 3: hasMore = try reader.boolean()
-            case 4: count = try reader.integer()
-            default: try reader.skip()
-            }
-        }
-
-        /// The number of keys of the next page: more than of this one if they are small, because etcd counts all keys after each page.
-        func nextCount(growingTo size: Int) -> Int64 {
-            let count = Int64(unread.count)
-            let ownSize = unread.reduce(1) { $0 + Int64($1.unreadCount) }
-            return max(count, min(8 * count, count * Int64(size) / ownSize))
-        }
-
-        /// The last key; nil if there is none.
-        func lastKey() throws(EtcdFailure) -> [UInt8]? {
-            try unread.last.map { reader throws(EtcdFailure) in try Self.keyValue(reader).key }
-        }
-
-        func keyValues() throws(EtcdFailure) -> [KeyValue] {
-            try unread.map { reader throws(EtcdFailure) in try Self.keyValue(reader) }
-        }
-
-        private static func keyValue(_ reader: ProtobufReader) throws(EtcdFailure) -> KeyValue {
-            var reader = reader
-            do throws(ProtobufError) {
-                return try KeyValue(from: &reader)
-            } catch {
-                throw EtcdFailure(malformed: error)
-            }
-        }
     }
 }
 
@@ -128,7 +70,7 @@ extension EtcdClient {
         from start: [UInt8], to end: [UInt8], keysOnly: Bool = false, pageSize: Int64 = 1_000, pageTimeout: Duration,
         _ receive: (_ page: EtcdSnapshot, _ keyCount: Int, _ isFirst: Bool) -> Void = { _, _, _ in }
     ) async throws -> EtcdSnapshot {
-        let first = PageRequest(range: RangeRequest(key: start, rangeEnd: end, limit: pageSize, keysOnly: keysOnly))
+        let first = RangeRequest(key: start, rangeEnd: end, limit: pageSize, keysOnly: keysOnly)
         var restarts = 0
         while true {
             do {
@@ -139,25 +81,28 @@ extension EtcdClient {
                 // Another member may respond correctly.
                 await leavePreferred()
                 throw failure
+            } catch let error as ProtobufError {
+                await leavePreferred()
+                throw EtcdFailure(malformed: error)
             }
         }
     }
 
     private nonisolated(nonsending) func snapshot(
-        from first: PageRequest, pageTimeout: Duration, _ receive: (_ page: EtcdSnapshot, _ keyCount: Int, _ isFirst: Bool) -> Void
+        from first: RangeRequest, pageTimeout: Duration, _ receive: (_ page: EtcdSnapshot, _ keyCount: Int, _ isFirst: Bool) -> Void
     ) async throws -> EtcdSnapshot {
         var response = try await page(first, timeout: pageTimeout)
         var snapshot = EtcdSnapshot(clusterID: response.header.clusterID, revision: response.header.revision, keyValues: [])
         var memorySize = 0
-        func add(_ response: PageRequest.Response) throws(EtcdFailure) {
+        func add(_ response: RangeRequest.Response) throws {
             let isFirst = snapshot.keyValues.isEmpty
-            let page = EtcdSnapshot(clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.keyValues())
+            let page = EtcdSnapshot(clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.decoded())
             memorySize += page.keyValues.reduce(0) { $0 + $1.memorySize }
             guard memorySize <= memoryLimit else {
                 let reason = "take more than \(memoryLimit) bytes of memory; choose a longer prefix, or raise EtcdConfiguration.memoryLimit"
                 throw EtcdFailure(code: nil, message: "the keys under the prefix \(reason)")
             }
-            try snapshot.append(page.keyValues, of: first.range)
+            try snapshot.append(page.keyValues, of: first)
             receive(page, Int(clamping: response.count), isFirst)
         }
         // Half a megabyte of the 64 that a store allows, which a member can send in time.
@@ -176,7 +121,7 @@ extension EtcdClient {
         return snapshot
     }
 
-    private nonisolated(nonsending) func page(_ request: PageRequest, timeout: Duration) async throws -> PageRequest.Response {
+    private nonisolated(nonsending) func page(_ request: RangeRequest, timeout: Duration) async throws -> RangeRequest.Response {
         var request = request
         while true {
             do {
@@ -184,8 +129,8 @@ extension EtcdClient {
                 try request.check(response)
                 return response
             } catch let error where error.isResponseTooLarge {
-                guard let smaller = request.smaller else { throw error }
-                request = smaller
+                guard request.limit > 1 else { throw error }
+                request.limit = max(request.limit / 8, 1)
             }
         }
     }

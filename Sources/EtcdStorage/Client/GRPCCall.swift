@@ -16,7 +16,7 @@ extension EtcdFailure {
     /// The failure of a call; nil if it has succeeded, or if the fields do not end it.
     ///
     /// - Parameter fields: the trailers, or the fields of the head, with which a response may end.
-    init?(endOf fields: [HTTPField], httpStatus: Int) {
+    init?(endOf fields: [HTTPField], httpStatus: Int?) {
         switch fields["grpc-status"] {
         case nil where httpStatus == 200, "0": return nil
         case nil: self.init(code: nil, message: "a response that is not etcd's", httpStatus: httpStatus)
@@ -25,13 +25,14 @@ extension EtcdFailure {
     }
 }
 
-extension EtcdRequest {
-    /// Reads the response to a unary call.
+extension ProtobufMessage {
+    /// Decodes the response to a unary call, which has ended.
     ///
-    /// - Throws: ``EtcdFailure`` from the member, or if the response cannot be read.
-    static func response(_ response: HTTPResponse) throws(EtcdFailure) -> Response {
-        if let failure = EtcdFailure(endOf: response.trailers, httpStatus: response.status) { throw failure }
-        guard response.trailers["grpc-status"] != nil else {
+    /// - Throws: ``EtcdFailure`` from the member, or if the response cannot be decoded.
+    init(of response: HTTP2Exchange) throws(EtcdFailure) {
+        let trailers = response.trailers ?? []
+        if let failure = EtcdFailure(endOf: trailers, httpStatus: response.status) { throw failure }
+        guard trailers["grpc-status"] != nil else {
             throw EtcdFailure(code: nil, message: "a response that is not etcd's", httpStatus: response.status)
         }
         var splitter = GRPCMessageSplitter()
@@ -45,7 +46,7 @@ extension EtcdRequest {
             let count = messages.isEmpty ? "0 messages" : "2 messages or more"
             throw EtcdFailure(code: nil, message: "a response with \(count) instead of one", httpStatus: response.status)
         }
-        return try Response(message: message)
+        try self.init(message: message)
     }
 }
 

@@ -8,14 +8,12 @@ extension HTTP2Connection {
     /// Sends a request and returns the whole response.
     ///
     /// If the server has closed an idle connection, that is noticed before anything is sent.
-    func send(_ request: HTTPRequest, maximumBodySize: Int = 64 << 20, deadline: Instant) async throws(ConnectionError) -> HTTPResponse {
+    func send(_ request: HTTPRequest, maximumBodySize: Int = 64 << 20, deadline: Instant) async throws(ConnectionError) -> HTTP2Exchange {
         let (id, earlier) = try begin(request, maximumBodySize: maximumBodySize, isStream: false, deadline: deadline)
         defer { end(id) }
         try await wait(for: id, since: earlier, until: deadline) { $0.trailers != nil }
-        guard let exchange = exchanges[id], let status = exchange.status, let trailers = exchange.trailers else {
-            throw error(.closed, of: id)
-        }
-        return HTTPResponse(status: status, fields: exchange.fields, body: exchange.body, trailers: trailers)
+        guard let exchange = exchanges[id] else { throw error(.closed, of: id) }
+        return exchange
     }
 
     /// Sends a request whose body is continued, and returns when the head of the response has arrived.

@@ -8,7 +8,7 @@ struct HTTP2Exchange: Sendable {
     let isStream: Bool
     /// Whether a call waits for the next part of the body.
     var isAwaited = false
-    /// The status of the response; nil until its head has arrived.
+    /// The status of the response, from 200 to 999; nil until its head has arrived.
     private(set) var status: Int?
     private(set) var fields: [HTTPField] = []
     /// The part of the body that has arrived and has not been taken.

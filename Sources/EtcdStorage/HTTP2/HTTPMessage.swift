@@ -53,13 +53,3 @@ extension HTTPRequest: CustomStringConvertible, CustomReflectable {
 
     var customMirror: Mirror { Mirror(self, children: ["path": path, "fields": fields], displayStyle: .struct) }
 }
-
-/// A complete response.
-struct HTTPResponse: Hashable, Sendable {
-    /// The status, from 200 to 999.
-    let status: Int
-    let fields: [HTTPField]
-    let body: [UInt8]
-    /// The fields after the body, or those of the head if there is no body.
-    let trailers: [HTTPField]
-}

@@ -212,13 +212,18 @@ extension ProtobufMessage {
         while let field = try reader.nextField() { try read(field, from: &reader) }
     }
 
+    /// Decodes a message that was skipped before.
+    init(unread reader: ProtobufReader) throws(ProtobufError) {
+        var reader = reader
+        try self.init(from: &reader)
+    }
+
     /// Decodes a message that etcd has sent.
     ///
     /// - Throws: ``EtcdFailure`` if it cannot be decoded.
     init(message: [UInt8]) throws(EtcdFailure) {
-        var reader = ProtobufReader(message)
         do throws(ProtobufError) {
-            try self.init(from: &reader)
+            try self.init(unread: ProtobufReader(message))
         } catch {
             throw EtcdFailure(malformed: error)
         }

@@ -28,21 +28,26 @@ struct RangeRequest: EtcdRequest, Hashable {
         writer.field(10, minModRevision)
     }
 
-    /// The keys that were read.
-    struct Response: ProtobufMessage, Hashable {
+    /// The keys that were read. They are decoded later, so that the next ones can be requested before.
+    struct Response: ProtobufMessage {
         /// The header, whose revision is the newest one, not the requested one.
         var header = ResponseHeader()
-        /// The keys in the order of their bytes.
-        var keyValues: [KeyValue] = []
+        /// The keys with their values, before they are decoded.
+        var unread: [ProtobufReader] = []
         /// Whether there are more keys than the limit.
         var hasMore = false
         /// The number of keys in the range, regardless of the limit.
         var count: Int64 = 0
 
+        /// The keys in the order of their bytes.
+        func decoded() throws(ProtobufError) -> [KeyValue] {
+            try unread.map { reader throws(ProtobufError) in try KeyValue(unread: reader) }
+        }
+
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
             switch field {
             case 1: header = try reader.message()
-            case 2: keyValues.append(try reader.element())
+            case 2: unread.append(try reader.laterElement(KeyValue.self))
             case 3: hasMore = try reader.boolean()
             case 4: count = try reader.integer()
             default: try reader.skip()

@@ -67,7 +67,7 @@ struct TxnRequest: EtcdRequest, Hashable {
         /// Whether the comparisons held.
         var succeeded = false
         /// The keys that each operation has read; nil for an operation that writes.
-        var ranges: [RangeRequest.Response?] = []
+        var ranges: [[KeyValue]?] = []
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
             switch field {
@@ -85,12 +85,12 @@ struct TxnRequest: EtcdRequest, Hashable {
 
     /// The result of an operation.
     private struct Result: ProtobufMessage {
-        var range: RangeRequest.Response?
+        var range: [KeyValue]?
         var isKnown = false
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
             isKnown = isKnown || 1...3 ~= field
-            if field == 1 { range = try reader.message() } else { try reader.skip() }
+            if field == 1 { range = try reader.message(as: RangeRequest.Response.self).decoded() } else { try reader.skip() }
         }
     }
 }

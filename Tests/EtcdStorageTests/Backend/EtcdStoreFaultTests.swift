@@ -168,8 +168,7 @@ import Testing
                 return nil
             }
             // Whoever asks what has become of it sees its token.
-            let range = Self.range([token.withLock { $0 }].compactMap(\.self), at: 6)
-            return TxnRequest.Response(header: Self.header(6), ranges: [range])
+            return TxnRequest.Response(header: Self.header(6), ranges: [[token.withLock { $0 }].compactMap(\.self)])
         }
         var timing = EtcdWatch.Timing.patient
         // The watch does not come to it before it may.

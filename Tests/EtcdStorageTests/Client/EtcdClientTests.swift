@@ -431,7 +431,7 @@ struct EtcdClientTests {
     func otherAnswers(bytes: [UInt8], reason: String) throws {
         let trailers = [HTTPField(name: "grpc-status", value: "0")]
         let failure = #expect(throws: EtcdFailure.self) {
-            try PutRequest.response(HTTPResponse(status: 200, fields: [], body: bytes, trailers: trailers))
+            try HeaderResponse(of: HTTP2Exchange(body: bytes, trailers: trailers))
         }
         #expect(failure?.isOutcomeUnknown == true && failure?.message.contains(reason) == true)
     }

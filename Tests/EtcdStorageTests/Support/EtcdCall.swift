@@ -14,6 +14,16 @@ enum EtcdCall {
         let connection = try await HTTP2Connection.open(Endpoint(host: "127.0.0.1", port: UInt16(port)), deadline: .distant)
         defer { connection.close() }
         let call = HTTPRequest(calling: request.path, message, token: token)
-        return try Request.response(try await connection.send(call, deadline: .distant))
+        return try Request.Response(of: try await connection.send(call, deadline: .distant))
+    }
+}
+
+extension HTTP2Exchange {
+    /// A complete response.
+    init(body: [UInt8], trailers: [HTTPField]) throws(HTTP2Violation) {
+        self.init(start: 0, maximumBodySize: .max, isStream: false)
+        try receive([HTTPField(name: ":status", value: "200")], isEnd: false)
+        try receive(body[...], isEnd: false)
+        try receive(trailers, isEnd: true)
     }
 }

@@ -43,9 +43,17 @@ extension KeyValue: MemberMessage {
 }
 
 extension RangeRequest.Response: MemberMessage {
+    init(header: ResponseHeader = ResponseHeader(), keyValues: [KeyValue], hasMore: Bool = false, count: Int64 = 0) {
+        self.init(header: header, unread: keyValues.map { ProtobufReader($0.message) }, hasMore: hasMore, count: count)
+    }
+
+    var keyValues: [KeyValue] {
+        get throws(ProtobufError) { try decoded() }
+    }
+
     func write(to writer: inout ProtobufWriter) {
         writer.message(1, header.write)
-        for keyValue in keyValues { writer.message(2, keyValue.write) }
+        for keyValue in (try? keyValues) ?? [] { writer.message(2, keyValue.write) }
         writer.field(3, hasMore)
         writer.field(4, count)
     }
@@ -57,7 +65,7 @@ extension TxnRequest.Response: MemberMessage {
         writer.field(2, succeeded)
         for range in ranges {
             writer.message(3) { result in
-                if let range { result.message(1, range.write) } else { result.message(2) { _ in } }
+                if let range { result.message(1, RangeRequest.Response(keyValues: range).write) } else { result.message(2) { _ in } }
             }
         }
     }

@@ -24,9 +24,9 @@ import Testing
         for count in 0...Self.range.count {
             let message = Array(Self.range[..<count])
             if ends.contains(count) {
-                #expect(throws: Never.self) { try RangeRequest.Response(message: message) }
+                #expect(throws: Never.self) { try RangeRequest.Response(message: message).decoded() }
             } else {
-                #expect(throws: EtcdFailure.self, "\(count)") { try RangeRequest.Response(message: message) }
+                #expect(throws: (any Error).self, "\(count)") { try RangeRequest.Response(message: message).decoded() }
             }
         }
         #expect(try RangeRequest.Response(message: Self.range).keyValues.count == 2)

@@ -133,7 +133,7 @@ extension [UInt8] {
     func order() throws {
         let response = try RangeRequest.Response(message: [UInt8](hex: "20 05 12 03 0a0161 0a 02 1809 12 00 20 02"))
         #expect(response.header.revision == 9)
-        #expect(response.keyValues == [KeyValue(key: [0x61]), KeyValue()])
+        #expect(try response.keyValues == [KeyValue(key: [0x61]), KeyValue()])
         #expect(response.count == 2)
     }
 
@@ -177,7 +177,7 @@ extension [UInt8] {
         #expect(throws: EtcdFailure.self) { try HeaderResponse(message: [UInt8](hex: "0a 02 18 87 01")) }
         #expect(throws: EtcdFailure.self) { try HeaderResponse(message: [UInt8](hex: "0a 03 18 07")) }
         // The value of the key would go on after the end of the element, and of the list's end.
-        #expect(throws: EtcdFailure.self) { try RangeRequest.Response(message: [UInt8](hex: "12 03 0a 02 61 20 02")) }
+        #expect(throws: ProtobufError.self) { try RangeRequest.Response(message: [UInt8](hex: "12 03 0a 02 61 20 02")).decoded() }
         #expect(throws: EtcdFailure.self) { try WatchResponse(message: [UInt8](hex: "5a 04 12 03 0a 01 61")) }
     }
 
