@@ -27,7 +27,8 @@ extension Arguments {
     /// - Parameters:
     ///   - arguments: the arguments after the command's name.
     ///   - options: as shown in the usage: with a placeholder after the name, as in `--count N`, for an option that has a value.
-    init(parsing arguments: [String], options: [String]) throws(CommandError) {
+    ///   - isIncomplete: whether options that are not valid are ignored, because the command line is still being typed.
+    init(parsing arguments: [String], options: [String], isIncomplete: Bool = false) throws(CommandError) {
         let options = options + ["--help"]
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -37,8 +38,12 @@ extension Arguments {
             } else if Self.isOperand(argument) {
                 operands.append(argument)
             } else {
-                let (name, value) = try Self.option(argument, &rest, of: options)
-                guard self.options.updateValue(value, forKey: name) == nil else { throw .usage("--\(name) is given twice") }
+                do throws(CommandError) {
+                    let (name, value) = try Self.option(argument, &rest, of: options)
+                    guard self.options.updateValue(value, forKey: name) == nil else { throw .usage("--\(name) is given twice") }
+                } catch {
+                    if !isIncomplete { throw error }
+                }
             }
         }
     }

@@ -77,8 +77,9 @@ extension Command {
             return choices(option.split(separator: " ").last ?? "")
         }
         if isOption, !endsOptions { return command.allOptions.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
-        var parsed = command.parsed(arguments)
         do {
+            var parsed = try Arguments(parsing: Array(arguments), options: command.allOptions, isIncomplete: true)
+            if let etcdOperand = command.etcdOperand { parsed.insertEtcdOperand(at: etcdOperand) }
             let kind = command.placeholder(at: parsed.operands.count)
             try command.locateState(&parsed)
             return try candidates(kind, parsed)
@@ -86,27 +87,6 @@ extension Command {
             // A storage that cannot be read has no keys to complete.
             return []
         }
-    }
-
-    /// The arguments that can be recognized, with the value of `--etcd` as FILE.
-    private func parsed(_ arguments: ArraySlice<String>) -> Arguments {
-        var parsed = Arguments()
-        var rest = arguments
-        while let argument = rest.popFirst() {
-            if argument == "--" {
-                parsed.operands += rest
-                break
-            }
-            if allOptions.contains(where: { $0.hasPrefix(argument + " ") }) {
-                parsed.options[String(argument.dropFirst(2))] = rest.popFirst()
-            } else if argument == Self.stateOption {
-                parsed.options["state"] = ""
-            } else if !argument.hasPrefix("-") {
-                parsed.operands.append(argument)
-            }
-        }
-        if let etcdOperand { parsed.insertEtcdOperand(at: etcdOperand) }
-        return parsed
     }
 
     private static func choices(_ placeholder: some StringProtocol) -> [String] {

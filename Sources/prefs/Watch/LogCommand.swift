@@ -32,49 +32,39 @@ extension Command {
             throw CommandError.notRemembered("\(storage.name): \(CommandError.noJournal); prefs watch prints later ones")
         }
         let path = arguments.operands.count > 1 ? EntryPath(arguments, operand: 1) : nil
-        for line in commits.flatMap({ lines($0, at: path) }) {
-            try output.write(line: arguments.has("json") ? line.json : line.text(for: output))
-        }
-    }
-
-    /// The lines for the changes of a commit that are to be printed, sorted by key.
-    private static func lines(_ commit: StorageCommit, at path: EntryPath?) -> [LogLine] {
-        let edits: [(key: String, old: PropertyListValue?, new: PropertyListValue?)]
-        if let path {
-            let (old, new) = (commit.edits.compactMapValues(\.oldValue), commit.edits.compactMapValues(\.newValue))
-            edits = [(path.text, path.value(in: old), path.value(in: new))]
-        } else {
-            edits = commit.edits.sorted { $0.key.precedes($1.key) }.map { ($0.key, $0.value.oldValue, $0.value.newValue) }
-        }
-        return edits.filter { $0.old != $0.new }.map { edit in
-            LogLine(key: edit.key, old: edit.old, new: edit.new, revision: commit.revision, time: commit.time, writer: commit.writer)
+        for commit in commits {
+            for (key, edit) in commit.printedEdits(at: path) {
+                try output.write(line: arguments.has("json") ? commit.json(of: edit, key) : commit.text(of: edit, key, for: output))
+            }
         }
     }
 }
 
-/// A line that `prefs log` prints.
-struct LogLine: Equatable {
-    let key: String
-    let old: PropertyListValue?
-    let new: PropertyListValue?
-    let revision: StorageRevision
-    let time: Date?
-    let writer: String?
+extension StorageCommit {
+    /// The edits to print, sorted by key: those of the value at a path, or of all entries.
+    fileprivate func printedEdits(at path: EntryPath?) -> [(key: String, value: Edit)] {
+        guard let path else {
+            return edits.filter { $0.value.oldValue != $0.value.newValue }.sorted { $0.key.precedes($1.key) }
+        }
+        let (old, new) = (edits.compactMapValues(\.oldValue), edits.compactMapValues(\.newValue))
+        let edit = Edit(from: path.value(in: old), to: path.value(in: new))
+        return edit.oldValue == edit.newValue ? [] : [(path.text, edit)]
+    }
 
-    /// The line as a JSON object.
-    var json: String {
+    /// The line of an edit as a JSON object.
+    func json(of edit: Edit, _ key: String) -> String {
         let fields = [
-            ("key", key.quoted), ("old", old?.json ?? "null"), ("new", new?.json ?? "null"),
-            ("kind", (new == nil ? "removed" : "set").quoted), ("storageRevision", revision.description.quoted),
+            ("key", key.quoted), ("old", edit.oldValue?.json ?? "null"), ("new", edit.newValue?.json ?? "null"),
+            ("kind", (edit.newValue == nil ? "removed" : "set").quoted), ("storageRevision", revision.description.quoted),
             ("time", time?.iso8601.quoted ?? "null"), ("writer", writer?.quoted ?? "null"),
         ]
         return "{\(fields.map { "\"\($0)\":\($1)" }.joined(separator: ","))}"
     }
 
-    /// The line as text for people, such as `2026-11-20T10:00:00Z  volume: 0.3 -> 0.5  (player 4711, revision 5d41402a-17)`.
-    func text(for output: Output) -> String {
-        let before = old?.json ?? output.remark("(none)")
-        let now = new.map { output.newValue($0.json) } ?? output.removed("(removed)")
+    /// The line of an edit for people, such as `2026-11-20T10:00:00Z  volume: 0.3 -> 0.5  (player 4711, revision 5d41402a-17)`.
+    func text(of edit: Edit, _ key: String, for output: Output) -> String {
+        let before = edit.oldValue?.json ?? output.remark("(none)")
+        let now = edit.newValue.map { output.newValue($0.json) } ?? output.removed("(removed)")
         // The name of a program may contain line breaks.
         let source = "(\(writer.map { $0.quoted.dropFirst().dropLast() } ?? "unknown writer"), revision \(revision))"
         let time = output.remark(time?.iso8601 ?? "(unknown time)")

@@ -36,7 +36,6 @@ struct WatchCommand {
     private let storage: EntryStorage
     /// The keys to watch, each once and in the order given; all keys if empty.
     private let keys: [String]
-    private let keySet: Set<String>
     private let isJSON: Bool
     private let printsInitialValues: Bool
     private let start: StorageRevision?
@@ -48,9 +47,8 @@ struct WatchCommand {
         guard let count = Int(text), count > 0 else { throw .usage("not a number of lines: \(text)") }
         lineLimit = count
         storage = try EntryStorage(arguments)
-        var keySet: Set<String> = []
-        keys = arguments.operands.dropFirst().filter { keySet.insert($0).inserted }
-        self.keySet = keySet
+        var given: Set<String> = []
+        keys = arguments.operands.dropFirst().filter { given.insert($0).inserted }
         isJSON = arguments.has("json")
         printsInitialValues = arguments.has("initial")
         start = try arguments.options["since"].map { text throws(CommandError) in
@@ -77,30 +75,22 @@ struct WatchCommand {
         try await printLines(of: store, output)
     }
 
-    /// Prints the changes since the given revision, if any, and every later one.
+    /// Prints the changes since the given revision, or the current values if they are requested, and every later change.
     private func printLines(of store: ObservableStore, _ output: Output) async throws {
-        if let start { return try await print(try await Self.changes(of: store, since: start), lineLimit, output) }
         // Subscribes before it takes the snapshot, so that no change is missed, and skips changes that the snapshot includes.
-        let changes = store.allChanges()
+        let changes = if let start { try await Self.changes(of: store, since: start) } else { store.allChanges() }
         let (entries, revision, storageRevision) = Self.snapshot(of: store)
         var remaining = lineLimit
-        for var line in printsInitialValues ? initialLines(entries, revision: revision) : [] {
-            line.storageRevision = storageRevision
-            try output.write(line: text(of: line, output))
+        func print(_ line: WatchLine) throws {
+            try output.write(line: isJSON ? line.json : line.text(for: output))
             remaining -= 1
-            if remaining == 0 { return }
         }
-        try await print(changes, after: revision, remaining, output)
-    }
-
-    private func print(
-        _ changes: AsyncStream<Change<PropertyListValue?>>, after revision: UInt64? = nil, _ limit: Int, _ output: Output
-    ) async throws {
-        var remaining = limit
+        let lines = printsInitialValues ? initialLines(entries, revision, storageRevision) : []
+        for line in lines.prefix(remaining) { try print(line) }
+        if remaining == 0 { return }
         for await change in changes {
-            guard let line = line(for: change, after: revision) else { continue }
-            try output.write(line: text(of: line, output))
-            remaining -= 1
+            guard let line = line(for: change, after: start == nil ? revision : nil) else { continue }
+            try print(line)
             if remaining == 0 { return }
         }
     }
@@ -130,20 +120,18 @@ struct WatchCommand {
     }
 
     /// The lines for the current values: of the watched keys, set or not, in the order given, or of all entries, sorted.
-    private func initialLines(_ entries: [String: PropertyListValue], revision: UInt64) -> [WatchLine] {
+    private func initialLines(
+        _ entries: [String: PropertyListValue], _ revision: UInt64, _ storageRevision: StorageRevision?
+    ) -> [WatchLine] {
         (keys.isEmpty ? entries.keys.sorted { $0.precedes($1) } : keys).map { key in
-            WatchLine(key: key, new: entries[key], revision: revision)
+            WatchLine(key: key, new: entries[key], revision: revision, storageRevision: storageRevision)
         }
     }
 
     /// Returns the line for a change of a watched key, or nil if the key is not watched or the change is not newer than the revision.
     func line(for change: Change<PropertyListValue?>, after revision: UInt64?) -> WatchLine? {
-        guard revision.map({ change.revision > $0 }) ?? true, keys.isEmpty || keySet.contains(change.key) else { return nil }
+        guard revision.map({ change.revision > $0 }) ?? true, keys.isEmpty || keys.contains(change.key) else { return nil }
         return WatchLine(change)
-    }
-
-    private func text(of line: WatchLine, _ output: Output) -> String {
-        isJSON ? line.json : line.text(for: output)
     }
 }
 

@@ -166,8 +166,10 @@ struct EtcdTests {
     @Test("Keys are completed")
     func completion() async throws {
         try await run("write", "server.port", "80", "--int")
-        let result = try await tool("completions", "--candidates", "--", "read", "--etcd", etcd, "serv")
-        #expect(result.text == "server\nserver.port\n")
+        for option in [["--etcd", etcd], ["--etcd=\(etcd)"]] {
+            let result = try await Subprocess.finished("prefs", ["completions", "--candidates", "--", "read"] + option + ["serv"])
+            #expect(result.text == "server\nserver.port\n")
+        }
         let second = try await tool("completions", "--candidates", "--", "rename", "server", "--etcd", etcd, "s")
         #expect(second.text.isEmpty)
     }

@@ -17,11 +17,12 @@ struct LogCommandTests {
 
     private func line(
         _ key: String, _ old: PropertyListValue?, _ new: PropertyListValue?, time: String? = "2026-11-20T10:00:00.25Z",
-        writer: String? = "player 4711"
-    ) throws -> LogLine {
-        LogLine(
-            key: key, old: old, new: new, revision: StorageRevision(history: "5d41402a", number: 17),
-            time: try time.map { try #require(Date(iso8601: $0)) }, writer: writer)
+        writer: String? = "player 4711", isJSON: Bool = false
+    ) throws -> String {
+        let time = try time.map { try #require(Date(iso8601: $0)) }
+        let commit = StorageCommit([:], revision: StorageRevision(history: "5d41402a", number: 17), time: time, writer: writer)
+        let edit = StorageCommit.Edit(from: old, to: new)
+        return isJSON ? commit.json(of: edit, key) : commit.text(of: edit, key, for: plain)
     }
 
     /// What the command prints for a storage.
@@ -38,24 +39,24 @@ struct LogCommandTests {
     @Test("A text line has the time, the key, both values, the writer and the revision")
     func text() throws {
         #expect(
-            try line("volume", 0.3, 0.5).text(for: plain)
+            try line("volume", 0.3, 0.5)
                 == "2026-11-20T10:00:00.25Z  volume: 0.3 -> 0.5  (player 4711, revision 5d41402a-17)")
         #expect(
-            try line("a b", nil, "x\ny", writer: "odd\nname").text(for: plain)
+            try line("a b", nil, "x\ny", writer: "odd\nname")
                 == #"2026-11-20T10:00:00.25Z  "a b": (none) -> "x\ny"  (odd\nname, revision 5d41402a-17)"#)
         #expect(
-            try line("a", [1], nil, time: nil, writer: nil).text(for: plain)
+            try line("a", [1], nil, time: nil, writer: nil)
                 == "(unknown time)  a: [1] -> (removed)  (unknown writer, revision 5d41402a-17)")
     }
 
     @Test("A JSON line has the same fields, with null for what is missing")
     func json() throws {
         #expect(
-            try line("a", nil, 1).json
+            try line("a", nil, 1, isJSON: true)
                 == #"{"key":"a","old":null,"new":1,"kind":"set","storageRevision":"5d41402a-17","#
                 + #""time":"2026-11-20T10:00:00.25Z","writer":"player 4711"}"#)
         #expect(
-            try line("a", 1, nil, time: nil, writer: nil).json
+            try line("a", 1, nil, time: nil, writer: nil, isJSON: true)
                 == #"{"key":"a","old":1,"new":null,"kind":"removed","storageRevision":"5d41402a-17","time":null,"writer":null}"#)
     }
 
