@@ -37,7 +37,7 @@ extension EtcdBackend {
         let (stream, _) = try await client.watch(request, deadline: .now + callTimeout)
         defer { stream.close() }
         let start = EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: [])
-        var progress = WatchProgress(after: start, memoryLimit: client.memoryLimit)
+        var progress = WatchProgress(after: start, memoryLimit: client.configuration.memoryLimit)
         var commits: [StorageCommit] = []
         var memorySize = 0
         var splitter = GRPCMessageSplitter()
@@ -51,7 +51,7 @@ extension EtcdBackend {
                 case .events(let revisions):
                     for revision in revisions {
                         memorySize += revision.events.reduce(0) { $0 + $1.memorySize }
-                        guard memorySize <= client.memoryLimit else { return nil }
+                        guard memorySize <= client.configuration.memoryLimit else { return nil }
                         if let commit = commit(revision, of: replica) { commits.append(commit) }
                         if revision.number >= last { return commits }
                     }

@@ -186,10 +186,11 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
                 if try await isLatest(latest, of: entries.readKeys) { return latest.entries }
             case .success(let entries):
                 if let stored = try await transaction.commit(entries, over: latest.entries) { return stored }
+                // A random time after repeated conflicts, so that several writers do not block each other forever.
+                if conflicts > 0 {
+                    try await Task.sleep(for: .backoff(after: conflicts, from: .milliseconds(4), to: .milliseconds(64), jitter: 0...1))
+                }
                 conflicts += 1
-                // A random time, so that several writers do not block each other forever.
-                let backoff = RetryBackoff(firstDelay: .milliseconds(4), longestDelay: .milliseconds(64), jitter: 0...1)
-                if conflicts > 1 { try await Task.sleep(for: backoff.delay(after: conflicts - 1)) }
             }
             latest = try await newer(than: latest)
         }

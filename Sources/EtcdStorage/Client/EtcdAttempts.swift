@@ -64,21 +64,19 @@ struct EtcdAttempts: Sendable {
 
     private mutating func delay() -> Duration {
         delays += 1
-        return RetryBackoff().delay(after: delays)
+        return .backoff(after: delays)
     }
 }
 
-/// An exponential backoff with jitter, so that clients do not retry in step.
-struct RetryBackoff: Sendable {
-    /// The delay after the first failure, which doubles after each further one.
-    var firstDelay = Duration.milliseconds(50)
-    var longestDelay = Duration.seconds(2)
-    /// The random part of the delay that is waited for.
-    var jitter = 0.5...1
-
-    /// The delay after a number of failures, from 1 on.
-    func delay(after failures: Int) -> Duration {
-        min(firstDelay * (1 << min(failures - 1, 10)), longestDelay) * Double.random(in: jitter)
+extension Duration {
+    /// The delay after a number of failures, from 1 on, which doubles with each, with jitter, so that clients do not retry in step.
+    ///
+    /// - Parameter jitter: the random part of the delay that is waited for.
+    static func backoff(
+        after failures: Int, from first: Duration = .milliseconds(50), to longest: Duration = .seconds(2),
+        jitter: ClosedRange<Double> = 0.5...1
+    ) -> Duration {
+        min(first * (1 << min(failures - 1, 10)), longest) * Double.random(in: jitter)
     }
 }
 

@@ -30,9 +30,6 @@ actor EtcdClient {
     // Whether no member has served a request since a delay began.
     private var isAway = false
 
-    /// The maximum memory for the keys of a snapshot in bytes.
-    nonisolated var memoryLimit: Int { configuration.memoryLimit }
-
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
@@ -114,14 +111,9 @@ actor EtcdClient {
         }
     }
 
-    /// Makes the next member the preferred one, if this one still is.
-    func markFailed(_ member: Int) {
-        if member == preferred { preferred = (member + 1) % endpointCount }
-    }
-
-    /// Makes the next member the preferred one.
-    func leavePreferred() {
-        markFailed(preferred)
+    /// Makes the next member the preferred one, if this one still is; nil for the preferred one.
+    func markFailed(_ member: Int? = nil) {
+        if member == nil || member == preferred { preferred = (preferred + 1) % endpointCount }
     }
 
     /// Waits before a retry: until the delay has passed, or until a member serves a request after an outage of all of them. While members
@@ -182,9 +174,8 @@ actor EtcdClient {
 
     /// Fetches a token; returns nil if etcd does not check users.
     private func fetchToken(of credentials: EtcdConfiguration.Credentials) async throws -> String? {
-        let request = AuthenticateRequest(name: credentials.user, password: credentials.password)
         do {
-            return try await call(request, deadline: .now + configuration.requestTimeout, needsToken: false).token
+            return try await call(credentials, deadline: .now + configuration.requestTimeout, needsToken: false).token
         } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
             return nil
         }

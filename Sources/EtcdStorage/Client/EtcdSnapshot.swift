@@ -79,10 +79,10 @@ extension EtcdClient {
                 restarts += 1
             } catch let failure as EtcdFailure where failure.code == nil {
                 // Another member may respond correctly.
-                await leavePreferred()
+                await markFailed()
                 throw failure
             } catch let error as ProtobufError {
-                await leavePreferred()
+                await markFailed()
                 throw EtcdFailure(malformed: error)
             }
         }
@@ -98,6 +98,7 @@ extension EtcdClient {
             let isFirst = snapshot.keyValues.isEmpty
             let page = EtcdSnapshot(clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.decoded())
             memorySize += page.keyValues.reduce(0) { $0 + $1.memorySize }
+            let memoryLimit = configuration.memoryLimit
             guard memorySize <= memoryLimit else {
                 let reason = "take more than \(memoryLimit) bytes of memory; choose a longer prefix, or raise EtcdConfiguration.memoryLimit"
                 throw EtcdFailure(code: nil, message: "the keys under the prefix \(reason)")

@@ -29,8 +29,6 @@ struct EtcdWatch: Sendable {
         var response = Duration.seconds(2)
         /// How long a member may take to send a page of values.
         var page = Duration.seconds(10)
-        /// The delays after all members have failed.
-        var backoff = RetryBackoff()
         /// The interval of comparisons between the delivered revisions and those in etcd.
         var comparison = Duration.seconds(60)
         /// The time before a difference is checked again: events may still be in transit.
@@ -65,7 +63,7 @@ struct EtcdWatch: Sendable {
     ) {
         (self.client, self.timing, self.isAwaited) = (client, timing, isAwaited)
         range = (start, end)
-        progress = snapshot.map { WatchProgress(after: $0, memoryLimit: client.memoryLimit) }
+        progress = snapshot.map { WatchProgress(after: $0, memoryLimit: client.configuration.memoryLimit) }
         nextComparison = .now + timing.comparison * Double.random(in: 0.5...1)
     }
 
@@ -98,7 +96,7 @@ struct EtcdWatch: Sendable {
             receive(.page($0, keyCount: $1, isFirst: $2))
         }
         receive(.reset(snapshot))
-        progress = WatchProgress(after: snapshot, memoryLimit: client.memoryLimit)
+        progress = WatchProgress(after: snapshot, memoryLimit: client.configuration.memoryLimit)
     }
 
     private nonisolated(nonsending) func refreshToken(after failure: EtcdFailure) async {
@@ -109,7 +107,7 @@ struct EtcdWatch: Sendable {
     private nonisolated(nonsending) func waitAfterFailures() async {
         guard failures > client.endpointCount else { return }
         do {
-            try await client.pause(for: timing.backoff.delay(after: failures - client.endpointCount))
+            try await client.pause(for: .backoff(after: failures - client.endpointCount))
         } catch {
             // The task was cancelled, which ends the loop.
         }
@@ -187,9 +185,8 @@ extension EtcdWatch {
     /// Whether the cluster has gone back to an older revision than the delivered one, rather than that a member lags behind.
     private nonisolated(nonsending) func isHistoryLost(_ progress: WatchProgress) async -> Bool {
         do {
-            let header = try await client.call(
-                RangeRequest(key: range.start, rangeEnd: range.end, countOnly: true), deadline: .now + timing.response
-            ).header
+            let request = RangeRequest(key: range.start, keysOnly: true)
+            let header = try await client.call(request, deadline: .now + timing.response).header
             return header.clusterID != progress.clusterID || header.revision < progress.revision
         } catch {
             // It is checked again after the next heartbeat.

@@ -104,10 +104,10 @@ actor HTTP2Connection {
     }
 
     private func addresses(deadline: Instant) async throws(ConnectionError.Reason) -> [SocketAddress] {
-        if let numeric = SocketAddress.numeric(endpoint) { return numeric }
+        if case .success(let addresses) = SocketAddress.all(of: endpoint, isNumeric: true) { return addresses }
         let resolution = Lock<Result<[SocketAddress], ConnectionError.Reason>?>(nil)
         DispatchQueue.global().async { [endpoint, executor, waiter] in
-            let result = SocketAddress.all(of: endpoint)
+            let result = SocketAddress.all(of: endpoint, isNumeric: false)
             resolution.withLock { $0 = result }
             executor.queue.async { waiter.wakeFinished() }
         }

@@ -20,10 +20,6 @@ struct HTTP2Exchange: Sendable {
     /// Whether the server has announced that it has not processed the request.
     private(set) var isRefused = false
 
-    init(start: Int, maximumBodySize: Int, isStream: Bool) {
-        (self.start, self.maximumBodySize, self.isStream) = (start, maximumBodySize, isStream)
-    }
-
     /// Whether nothing more arrives.
     var hasEnded: Bool { trailers != nil || failure != nil }
 

@@ -15,7 +15,6 @@ enum HTTP2Violation: String, Error, Hashable, Sendable {
     case headersTooLarge = "its header is too large"
     case headerFields = "a field of its header is missing or malformed"
     case messageTooLarge = "its body is too large"
-    case messageLength = "a message is shorter or longer than its length says"
 
     /// The error code of the GOAWAY frame.
     var code: UInt32 {
@@ -24,7 +23,7 @@ enum HTTP2Violation: String, Error, Hashable, Sendable {
         case .windowOverflow: HTTP2ErrorCode.flowControlError
         case .headerBlock, .headerIndex, .headerString, .headerTableSize: HTTP2ErrorCode.compressionError
         case .headersTooLarge, .messageTooLarge: HTTP2ErrorCode.enhanceYourCalm
-        case .notHTTP2, .frameOrder, .streamNumber, .padding, .settings, .headerFields, .messageLength: HTTP2ErrorCode.protocolError
+        case .notHTTP2, .frameOrder, .streamNumber, .padding, .settings, .headerFields: HTTP2ErrorCode.protocolError
         }
     }
 }

@@ -30,19 +30,12 @@ struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// The addresses of an endpoint, in the order in which to try them. Blocks while the host name is resolved.
-    static func all(of endpoint: Endpoint) -> Result<[SocketAddress], ConnectionError.Reason> {
-        resolve(endpoint, flags: 0)
-    }
-
-    /// The address of an endpoint whose host is numeric; nil if it is a name.
-    static func numeric(_ endpoint: Endpoint) -> [SocketAddress]? {
-        if case .success(let addresses) = resolve(endpoint, flags: AI_NUMERICHOST) { addresses } else { nil }
-    }
-
-    private static func resolve(_ endpoint: Endpoint, flags: Int32) -> Result<[SocketAddress], ConnectionError.Reason> {
+    /// The addresses of an endpoint, in the order in which to try them.
+    ///
+    /// - Parameter isNumeric: whether the host has to be an address. Otherwise this blocks while a host name is resolved.
+    static func all(of endpoint: Endpoint, isNumeric: Bool) -> Result<[SocketAddress], ConnectionError.Reason> {
         var hints = addrinfo()
-        hints.ai_flags = flags | AI_NUMERICSERV
+        hints.ai_flags = AI_NUMERICSERV | (isNumeric ? AI_NUMERICHOST : 0)
         hints.ai_socktype = Socket.stream
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)

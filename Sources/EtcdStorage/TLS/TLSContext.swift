@@ -126,9 +126,7 @@ final class TLSContext: @unchecked Sendable {
 extension TLSConfiguration {
     fileprivate var hasFiles: Bool {
         if case .certificates(.file) = authorities { return true }
-        if case .file? = identity?.certificate { return true }
-        if case .file? = identity?.key { return true }
-        return false
+        return [identity?.certificate, identity?.key].contains { if case .file? = $0 { true } else { false } }
     }
 }
 

@@ -27,14 +27,12 @@ extension EtcdRequest {
 struct ResponseHeader: ProtobufMessage, Hashable {
     /// The cluster, by which another one at the same address is detected.
     var clusterID: UInt64 = 0
-    var memberID: UInt64 = 0
     /// The revision of the key-value store when the request was applied.
     var revision: Int64 = 0
 
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: clusterID = try reader.integer()
-        case 2: memberID = try reader.integer()
         case 3: revision = try reader.integer()
         default: try reader.skip()
         }
@@ -68,4 +66,33 @@ struct KeyValue: ProtobufMessage, Hashable {
         default: try reader.skip()
         }
     }
+}
+
+// MARK: - Authentication
+
+/// The request that exchanges a name and a password for a token.
+extension EtcdConfiguration.Credentials: EtcdRequest {
+    var path: String { "/etcdserverpb.Auth/Authenticate" }
+
+    func write(to writer: inout ProtobufWriter) {
+        writer.field(1, user)
+        writer.field(2, password)
+    }
+
+    /// A token, which expires if it is not used for some time.
+    struct Response: ProtobufMessage, Hashable {
+        /// The token, the complete value of the field `Authorization`.
+        var token = ""
+
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+            if field == 2 { token = try reader.string() } else { try reader.skip() }
+        }
+    }
+}
+
+// The token is not printed.
+extension EtcdConfiguration.Credentials.Response: CustomStringConvertible, CustomReflectable {
+    var description: String { "a token" }
+
+    var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }

@@ -9,7 +9,6 @@ struct RangeRequest: EtcdRequest, Hashable {
     /// The maximum number of keys; 0 for all.
     var limit: Int64 = 0
     var keysOnly = false
-    var countOnly = false
     /// The lowest ``KeyValue/modRevision`` of the keys to read; 0 for no limit.
     var minModRevision: Int64 = 0
 
@@ -24,7 +23,6 @@ struct RangeRequest: EtcdRequest, Hashable {
         writer.field(3, limit)
         writer.field(4, revision)
         writer.field(8, keysOnly)
-        writer.field(9, countOnly)
         writer.field(10, minModRevision)
     }
 

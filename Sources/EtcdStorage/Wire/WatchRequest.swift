@@ -64,8 +64,6 @@ struct WatchEvent: ProtobufMessage, Hashable {
 struct WatchResponse: ProtobufMessage, Hashable {
     /// The header, whose revision may be higher than that of the events.
     var header = ResponseHeader()
-    /// The watch; -1 for a response for the whole stream.
-    var watchID: Int64 = 0
     /// Whether the watch has begun. A refused watch is created and cancelled at once.
     var isCreated = false
     /// Whether the watch has ended.
@@ -95,7 +93,6 @@ struct WatchResponse: ProtobufMessage, Hashable {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
         switch field {
         case 1: header = try reader.message()
-        case 2: watchID = try reader.integer()
         case 3: isCreated = try reader.boolean()
         case 4: isCanceled = try reader.boolean()
         case 5: compactRevision = try reader.integer()

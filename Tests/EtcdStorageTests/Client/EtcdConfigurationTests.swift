@@ -77,7 +77,7 @@ struct EtcdConfigurationTests {
         #expect(!text.contains("secret") && !text.contains("201"))
         #expect(text.contains("root") && text.contains("/client.crt") && text.contains("3 bytes"))
         configuration.tls = nil
-        let request = AuthenticateRequest(name: "root", password: "secret")
+        let request = AuthenticateRequest(user: "root", password: "secret")
         let call = HTTPRequest(calling: request.path, request.message, token: "secret")
         let bytes = "secret".utf8.map { "\($0)" }.joined(separator: ", ")
         for value in [

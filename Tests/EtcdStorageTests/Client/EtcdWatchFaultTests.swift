@@ -164,7 +164,7 @@ import Testing
         let timing = EtcdWatch.Timing()
         #expect(timing.silence <= .seconds(5) && timing.response <= .seconds(5))
         #expect(timing.heartbeat * 3 <= timing.silence)
-        #expect(timing.backoff.firstDelay <= .milliseconds(100) && timing.backoff.longestDelay <= .seconds(2))
+        #expect(Duration.backoff(after: 1) <= .milliseconds(100) && Duration.backoff(after: 100) <= .seconds(2))
         #expect(timing.arrival >= timing.silence * 3 && timing.renewals >= 3)
     }
 

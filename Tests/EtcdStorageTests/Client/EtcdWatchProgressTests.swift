@@ -48,7 +48,7 @@ import Testing
         #expect(revisions(first) == complete)
         #expect(progress.revision == complete.last ?? 5)
         let header = ResponseHeader(clusterID: 7, revision: 8)
-        #expect(revisions(progress.receive(WatchResponse(header: header, watchID: -1))) == [])
+        #expect(revisions(progress.receive(WatchResponse(header: header))) == [])
         guard end < 6 else { return }
         guard case .events(let before) = first, case .events(let after) = progress.receive(message(Array(events[end...]))) else {
             return #expect(Bool(false))

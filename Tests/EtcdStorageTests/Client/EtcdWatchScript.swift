@@ -37,7 +37,7 @@ final class ScriptedMember: Sendable {
 
         /// Sends a progress response.
         func progress(_ revision: Int64) {
-            result(WatchResponse(header: ResponseHeader(clusterID: 7, revision: revision), watchID: -1))
+            result(WatchResponse(header: ResponseHeader(clusterID: 7, revision: revision)))
         }
 
         /// Waits for a heartbeat; returns false if the client ends the watch before.

@@ -123,7 +123,7 @@ private final class FullListener {
         }
         endpoint = Endpoint(host: "127.0.0.1", port: UInt16(bigEndian: address.sin_port))
         guard code == 0 else { throw ConnectionError.Reason.socket(call: "listen", code: code) }
-        let numeric = SocketAddress.numeric(endpoint) ?? []
+        let numeric = try SocketAddress.all(of: endpoint, isNumeric: true).get()
         for address in Array(repeating: numeric, count: 8).joined() {
             let client = Socket.open(AF_INET)
             clients.append(client)

@@ -227,7 +227,7 @@
             await watch.untilConnected()
             // Tokens are kept in memory.
             try await cluster.restart(0)
-            let token = try await call(AuthenticateRequest(name: "root", password: "secret"), to: cluster).token
+            let token = try await call(AuthenticateRequest(user: "root", password: "secret"), to: cluster).token
             let revision = try await put(["a"], in: cluster, token: token)
             #expect(await watch.nextEvents()?.revision == revision)
         }

@@ -20,7 +20,6 @@ extension MemberMessage {
 extension ResponseHeader: MemberMessage {
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, clusterID)
-        writer.field(2, memberID)
         writer.field(3, revision)
     }
 }
@@ -87,7 +86,6 @@ extension AuthenticateRequest.Response: MemberMessage {
 extension WatchResponse: MemberMessage {
     func write(to writer: inout ProtobufWriter) {
         writer.message(1, header.write)
-        writer.field(2, watchID)
         writer.field(3, isCreated)
         writer.field(4, isCanceled)
         writer.field(5, compactRevision)
@@ -169,7 +167,6 @@ extension RangeRequest: ProtobufMessage {
         case 3: limit = try reader.integer()
         case 4: revision = try reader.integer()
         case 8: keysOnly = try reader.boolean()
-        case 9: countOnly = try reader.boolean()
         case 10: minModRevision = try reader.integer()
         default: try reader.skip()
         }

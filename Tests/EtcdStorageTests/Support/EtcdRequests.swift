@@ -11,6 +11,8 @@ struct HeaderResponse: ProtobufMessage, Hashable {
     }
 }
 
+typealias AuthenticateRequest = EtcdConfiguration.Credentials
+
 /// Writes one key.
 struct PutRequest: EtcdRequest, Hashable {
     var key: [UInt8] = []

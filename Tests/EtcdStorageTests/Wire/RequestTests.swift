@@ -8,9 +8,9 @@ import Testing
 
     @Test("Requests of keys are written with every field that has an effect")
     func keyValues() {
-        var range = RangeRequest(key: key, rangeEnd: [0], revision: 5, limit: 10, keysOnly: true, countOnly: true)
+        var range = RangeRequest(key: key, rangeEnd: [0], revision: 5, limit: 10, keysOnly: true)
         range.minModRevision = 3
-        #expect(range.message == [UInt8](hex: "0a0161 120100 180a 2005 4001 4801 5003"))
+        #expect(range.message == [UInt8](hex: "0a0161 120100 180a 2005 4001 5003"))
         #expect(RangeRequest(key: key).message == [UInt8](hex: "0a0161"))
     }
 
@@ -42,9 +42,9 @@ import Testing
 
     @Test("Requests to a member are written with every field that has an effect")
     func members() {
-        let authenticate = AuthenticateRequest(name: "root", password: "a\"\\\u{0}é😀")
+        let authenticate = AuthenticateRequest(user: "root", password: "a\"\\\u{0}é😀")
         #expect(authenticate.message == [UInt8](hex: "0a04726f6f74 120a61225c00c3a9f09f9880"))
-        #expect(AuthenticateRequest(name: "root", password: "").message == [UInt8](hex: "0a04726f6f74"))
+        #expect(AuthenticateRequest(user: "root", password: "").message == [UInt8](hex: "0a04726f6f74"))
         #expect(LeaseRequest.grant(timeToLive: 600).message == [UInt8](hex: "08d804"))
         #expect(LeaseRequest.grant(timeToLive: -1).message == [UInt8](hex: "08ffffffffffffffffff01"))
         #expect(LeaseRequest.keepAlive(0x694D_8062_2DD3_E005).message == [UInt8](hex: "0885c0cfeea28ce0a669"))
@@ -55,7 +55,7 @@ import Testing
     func paths() {
         let requests: [any EtcdRequest] = [
             RangeRequest(key: []), TxnRequest(), LeaseRequest.grant(timeToLive: 1), LeaseRequest.keepAlive(1), LeaseRequest.revoke(1),
-            AuthenticateRequest(name: "", password: ""),
+            AuthenticateRequest(user: "", password: ""),
         ]
         let methods = [
             "KV/Range", "KV/Txn", "Lease/LeaseGrant", "Lease/LeaseKeepAlive", "Lease/LeaseRevoke", "Auth/Authenticate",

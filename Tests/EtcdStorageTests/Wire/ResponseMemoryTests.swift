@@ -22,7 +22,7 @@ import Testing
         expectTooLarge { _ = try RangeRequest.Response(message: elements(of: 2)) }
         expectTooLarge { _ = try WatchResponse(message: elements(of: 11)) }
         let result: [UInt8] = [3 << 3 | 2, 2, 2 << 3 | 2, 0]
-        expectTooLarge { _ = try TxnRequest.Response(message: Array(repeating: result, count: 1_000_000).flatMap(\.self)) }
+        expectTooLarge { _ = try TxnRequest.Response(message: Array(repeating: result, count: 2_500_000).flatMap(\.self)) }
     }
 
     @Test("Many small arrays count with their headers")
