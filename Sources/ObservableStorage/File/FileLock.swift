@@ -18,8 +18,8 @@ struct FileLock {
     private let timeout: Duration
     private let isPolling: Bool
     private let start = ContinuousClock.now
-    /// The identities of the file and its journal, one of which changes if a writer makes progress, and since when.
-    private var progress: (identities: [FileIdentity?], since: ContinuousClock.Instant) = ([], .now)
+    /// The identities of the file and its journal, one of which changes if a writer makes progress, since when, and when they were read.
+    private var progress: (identities: [FileIdentity?], since: ContinuousClock.Instant, read: ContinuousClock.Instant)
     private var descriptor: Int32 = -1
     private let forks = FileLock.forks
 
@@ -55,6 +55,7 @@ struct FileLock {
         self.timeout = min(timeout, .seconds(1 << 32))
         (self.target, self.isPolling, self.calls) = (target, isPolling, calls)
         lockFile = target.lockFile
+        progress = ([], start, start)
     }
 
     /// Whether the lock file is still the one at its path, so that no other writer can hold another one.
@@ -167,9 +168,13 @@ struct FileLock {
     @discardableResult
     private mutating func timeLeft() throws(StorageError) -> Duration {
         try requireUninterrupted()
-        let identities = [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
-        if identities != progress.identities { progress = (identities, .now) }
         let now = ContinuousClock.now
+        // Not while others only take their turns: whoever has the lock would write the inode once more, see ``FileSystemCalls/untimedStatus``.
+        if progress.read.duration(to: now) >= min(Self.checkInterval, timeout / 4) {
+            let identities = [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
+            let isUnchanged = progress.identities.isEmpty || identities == progress.identities
+            progress = (identities, isUnchanged ? progress.since : now, now)
+        }
         let left = min(timeout - progress.since.duration(to: now), timeout * Self.maximumTimeouts - start.duration(to: now))
         guard left > .zero else { throw .locked(file: target.path, waited: timeout) }
         return left

@@ -30,6 +30,10 @@
     /// The value of `tv_nsec` for a time that is not set.
     let omittedTime = -2
 
+    func readUntimedStatus(_ folder: Int32, _ path: UnsafePointer<CChar>, _ status: inout stat) -> Int32 {
+        path.pointee == 0 ? fstat(folder, &status) : fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW)
+    }
+
     func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
         do {
             return try FileManager.default.attributesOfItem(atPath: path)[.appendOnly] as? Bool ?? false

@@ -26,6 +26,22 @@ extension FileSystemCalls {
         try uninterrupted { () throws(SystemError) in try statusOfDescriptor(descriptor) }
     }
 
+    /// The status of the file at a path without its times, see ``untimedStatus``; nil if there is none.
+    func untimedStatus(at path: ResolvedPath) throws(SystemError) -> FileStatus? {
+        do throws(SystemError) {
+            return try uninterrupted { () throws(SystemError) in
+                guard let folder = path.openFolder else { return try untimedStatus(AT_FDCWD, path.path) }
+                return try untimedStatus(folder.descriptor, path.name)
+            }
+        } catch let error where error.isMissing {
+            return nil
+        }
+    }
+
+    func untimedStatus(of descriptor: Int32) throws(SystemError) -> FileStatus {
+        try uninterrupted { () throws(SystemError) in try untimedStatus(descriptor, "") }
+    }
+
     func isFile(_ descriptor: Int32, at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> Bool {
         guard let there = try status(at: path, followsLinks: followsLinks) else { return false }
         return try status(of: descriptor).identity.isSameFile(as: there.identity)

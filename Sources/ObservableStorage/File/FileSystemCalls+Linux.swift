@@ -82,6 +82,34 @@ import FoundationSubset
         return "its file system (\(name)) is not one of those on which logs of edits are known to be safe"
     }
 
+    private typealias StatusReader =
+        @convention(c) (
+            _ folder: CInt, _ path: UnsafePointer<CChar>, _ flags: CInt, _ mask: CUnsignedInt, _ status: UnsafeMutableRawPointer
+        ) -> CInt
+
+    /// `statx`, which the C library's module lacks.
+    private let readStatus = dlsym(nil, "statx").map { unsafeBitCast($0, to: StatusReader.self) }
+
+    func readUntimedStatus(_ folder: Int32, _ path: UnsafePointer<CChar>, _ status: inout stat) -> Int32 {
+        // AT_EMPTY_PATH.
+        let flags = AT_SYMLINK_NOFOLLOW | 0x1000
+        let isRead = withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { bytes in
+            // Type, mode, links, owner, group, inode number and size.
+            guard let start = bytes.baseAddress, readStatus?(folder, path, flags, 0x31f, start) == 0 else { return false }
+            func word(_ offset: Int) -> UInt32 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
+            status.st_nlink = .init(word(16))
+            (status.st_uid, status.st_gid) = (word(20), word(24))
+            status.st_mode = mode_t(bytes.loadUnaligned(fromByteOffset: 28, as: UInt16.self))
+            status.st_ino = .init(bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self))
+            status.st_size = .init(bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self))
+            let (major, minor) = (UInt64(word(136)), UInt64(word(140)))
+            status.st_dev = .init(major & 0xffff_f000 << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | minor & 0xff)
+            return true
+        }
+        // Also if it is forbidden, as in some containers.
+        return isRead ? 0 : fstatat(folder, path, &status, flags)
+    }
+
     extension stat {
         var modificationTime: timespec { st_mtim }
         var changeTime: timespec { st_ctim }

@@ -29,6 +29,11 @@ extension FileSystemCalls {
             try call(path) { fstatat($0, $1, &status, followsLinks ? 0 : AT_SYMLINK_NOFOLLOW) }
             return FileStatus(status)
         },
+        untimedStatus: { folder, name throws(SystemError) in
+            var status = stat()
+            try call(folder, name) { readUntimedStatus($0, $1, &status) }
+            return FileStatus(status)
+        },
         setOwner: { descriptor, owner, group throws(SystemError) in try call { fchown(descriptor, owner, group) } },
         setPermissions: { descriptor, permissions throws(SystemError) in try call { fchmod(descriptor, permissions) } },
         protectionClass: { descriptor in readProtectionClass(of: descriptor) },
@@ -117,12 +122,18 @@ private func call<Result: SignedInteger>(_ body: () -> Result) throws(SystemErro
 private func call<Result: SignedInteger>(
     _ path: ResolvedPath, _ body: (_ folder: Int32, _ path: UnsafePointer<CChar>) -> Result
 ) throws(SystemError) -> Result {
-    let text = path.openFolder == nil ? path.path : path.name
+    try call(path.openFolder?.descriptor ?? AT_FDCWD, path.openFolder == nil ? path.path : path.name, body)
+}
+
+@discardableResult
+private func call<Result: SignedInteger>(
+    _ folder: Int32, _ text: String, _ body: (_ folder: Int32, _ path: UnsafePointer<CChar>) -> Result
+) throws(SystemError) -> Result {
     // errno is read before the string's memory is freed, which might change it.
     let (result, code) = text.withCString { bytes -> (Result, Int32) in
         // C would treat a NUL as the end of the path, and open another file.
         guard strlen(bytes) == text.utf8.count else { return (-1, EINVAL) }
-        let result = body(path.openFolder?.descriptor ?? AT_FDCWD, bytes)
+        let result = body(folder, bytes)
         return (result, result < 0 ? errno : 0)
     }
     guard result >= 0 else { throw SystemError(code) }

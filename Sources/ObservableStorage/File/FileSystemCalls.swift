@@ -22,6 +22,11 @@ package struct FileSystemCalls: Sendable {
     var synchronizeData: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
     var statusOfDescriptor: @Sendable (_ descriptor: Int32) throws(SystemError) -> FileStatus
     var statusOfPath: @Sendable (_ path: ResolvedPath, _ followsLinks: Bool) throws(SystemError) -> FileStatus
+    /// The status of a name in an open folder, or of an open file if the name is empty, without the times of its identity, which are 0.
+    ///
+    /// Once the times of a file were read, Linux gives it another one with the next write, however soon that follows; ext4 without a journal
+    /// then writes the inode with each synchronization of data, which takes 135 us instead of 93.
+    var untimedStatus: @Sendable (_ folder: Int32, _ name: String) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
     /// The number of an open file's data protection class; nil if it has none.

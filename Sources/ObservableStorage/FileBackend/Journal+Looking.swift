@@ -52,7 +52,7 @@ extension Journal {
     /// nil if there is none. A file that is not used is reported once; the list is then read and written without a journal.
     func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
         try list.calls.reading(list.name, "looking for its journal \(target.journal.path)") { () throws(SystemError) in
-            guard let status = try list.calls.status(at: target.journal) else { return nil }
+            guard let status = try list.calls.untimedStatus(at: target.journal) else { return nil }
             var objection = status.kind.objection.map { "it \($0)" }
             if objection == nil, !status.isTrusted(besides: nil, in: nil) {
                 let model = try list.calls.status(at: target)

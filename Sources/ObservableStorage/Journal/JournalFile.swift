@@ -44,7 +44,7 @@ final class JournalFile: Sendable {
         // A file system may determine owners and permissions itself.
         if model?.hasSameAccess(as: list) == true { return false }
         let own = try calls.reading(self.list.path, "reading its journal \(path.path)") { () throws(SystemError) in
-            try calls.status(of: descriptor)
+            try calls.untimedStatus(of: descriptor)
         }
         return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
     }
@@ -147,7 +147,7 @@ final class JournalFile: Sendable {
         from offset: Int, _ body: (_ size: Int) throws(SystemError) -> Result
     ) throws(StorageError) -> Result {
         do throws(SystemError) {
-            let size = Int(clamping: try calls.status(of: descriptor).identity.size)
+            let size = Int(clamping: try calls.untimedStatus(of: descriptor).identity.size)
             guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
             return try body(size)
         } catch let error where error.code == EFBIG {
@@ -162,7 +162,7 @@ final class JournalFile: Sendable {
     /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
     func append(_ bytes: Data, at end: Int) throws(StorageError) {
         try calls.writing(list.path, "writing its journal \(path.path)") { () throws(SystemError) in
-            if try calls.status(of: descriptor).identity.size >= end + bytes.count {
+            if try calls.untimedStatus(of: descriptor).identity.size >= end + bytes.count {
                 try write(bytes, at: end)
             } else {
                 try grow(with: bytes, at: end)
