@@ -18,6 +18,8 @@ struct FileLock {
     private let timeout: Duration
     private let isPolling: Bool
     private let start = ContinuousClock.now
+    /// How often a waiter looks for an interruption, and whether others make progress.
+    private let checkInterval: Duration
     /// The identities of the file and its journal, one of which changes if a writer makes progress, since when, and when they were read.
     private var progress: (identities: [FileIdentity?], since: ContinuousClock.Instant, read: ContinuousClock.Instant)
     private var descriptor: Int32 = -1
@@ -26,7 +28,6 @@ struct FileLock {
     // Longer than a commit holds the lock, unless the disk is busy.
     private static let firstPause = Duration.microseconds(50)
     private static let maximumPauses = 4
-    private static let checkInterval = Duration.milliseconds(100)
     private static let pollInterval = Duration.milliseconds(5)
     // Waiting is limited, even if other writers make progress.
     private static let maximumTimeouts = 30
@@ -53,6 +54,7 @@ struct FileLock {
     private init(target: ResolvedPath, timeout: Duration, isPolling: Bool, calls: FileSystemCalls) {
         // Some centuries, of which a multiple can be counted.
         self.timeout = min(timeout, .seconds(1 << 32))
+        checkInterval = min(.milliseconds(100), self.timeout / 4)
         (self.target, self.isPolling, self.calls) = (target, isPolling, calls)
         lockFile = target.lockFile
         progress = ([], start, start)
@@ -147,7 +149,7 @@ struct FileLock {
                 throw error
             }
             do throws(SystemError) {
-                if try waiter.wait(for: min(left, Self.checkInterval)) { return waiter.descriptor }
+                if try waiter.wait(for: min(left, checkInterval)) { return waiter.descriptor }
             } catch {
                 discard(waiter.descriptor)
                 throw unlockable(error)
@@ -170,7 +172,7 @@ struct FileLock {
         try requireUninterrupted()
         let now = ContinuousClock.now
         // Not while others only take their turns: whoever has the lock would write the inode once more, see ``FileSystemCalls/untimedStatus``.
-        if progress.read.duration(to: now) >= min(Self.checkInterval, timeout / 4) {
+        if timeout > .zero, progress.read.duration(to: now) >= checkInterval {
             let identities = [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
             let isUnchanged = progress.identities.isEmpty || identities == progress.identities
             progress = (identities, isUnchanged ? progress.since : now, now)

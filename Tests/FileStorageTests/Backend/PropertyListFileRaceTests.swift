@@ -178,7 +178,9 @@ struct PropertyListFileRaceTests {
         let unlocked = try #require(names.lastIndex(of: "unlock"))
         let underLock = Set(names[(names.lastIndex(of: "synchronize", before: rename) ?? 0)...unlocked].dropFirst())
         #expect(
-            underLock.isSubset(of: ["open", "lock", "statusOfDescriptor", "statusOfPath", "readLink", "list", "rename", "unlock"]),
+            underLock.isSubset(of: [
+                "open", "lock", "statusOfDescriptor", "statusOfPath", "untimedStatus", "readLink", "list", "rename", "unlock",
+            ]),
             "\(underLock)")
         #expect(names[unlocked...].contains("synchronize"))
     }

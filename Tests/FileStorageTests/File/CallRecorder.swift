@@ -14,7 +14,7 @@ final class CallRecorder: Sendable {
     static func changesFiles(_ name: String) -> Bool {
         ![
             "awaitLock", "checkWriting", "close", "list", "lock", "lockShared", "map", "mappingObjection", "read", "readAt", "readLink",
-            "statusOfDescriptor", "statusOfPath", "unlock", "workingFolder",
+            "statusOfDescriptor", "statusOfPath", "unlock", "untimedStatus", "workingFolder",
         ].contains(name)
     }
 
@@ -125,6 +125,10 @@ final class CallRecorder: Sendable {
         calls.statusOfPath = { path, followsLinks throws(SystemError) in
             try self.record("statusOfPath")
             return try live.statusOfPath(path, followsLinks)
+        }
+        calls.untimedStatus = { folder, name throws(SystemError) in
+            try self.record("untimedStatus")
+            return try live.untimedStatus(folder, name)
         }
         calls.setOwner = { descriptor, owner, group throws(SystemError) in
             try self.record("setOwner")

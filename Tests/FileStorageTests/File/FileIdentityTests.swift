@@ -46,6 +46,33 @@ import Testing
         #expect(try FileIdentity(path: path)?.modified == 1_700_000_000_123_456_789)
     }
 
+    @Test("The status without times is otherwise that of the system: of files, folders, links and open files")
+    func untimed() throws {
+        let path = try folder.make("list", permissions: 0o640)
+        try #require(link(path, folder.path("other")) == 0)
+        try folder.link("link", to: "list")
+        let calls = FileSystemCalls.live
+        let file = try FileHandle(forReadingFrom: folder.file("list"))
+        let open = try calls.openFolder(of: ResolvedPath(splitting: path))
+        defer { calls.discard(open) }
+        func compare(_ found: FileStatus?, _ status: FileStatus?) throws {
+            let (found, status) = (try #require(found), try #require(status))
+            #expect(found.identity.isSameFile(as: status.identity) && found.identity.size == status.identity.size)
+            #expect((found.identity.modified, found.identity.changed) == (0, 0))
+            #expect((found.kind, found.links, found.isSticky) == (status.kind, status.links, status.isSticky))
+            #expect(found.hasSameAccess(as: status))
+        }
+        for name in ["list", "link", "."] {
+            let path = ResolvedPath(splitting: folder.path(name))
+            try compare(try calls.untimedStatus(at: path), try calls.status(at: path))
+            try compare(try calls.untimedStatus(open, name), try calls.status(at: path))
+        }
+        try compare(try calls.untimedStatus(of: file.fileDescriptor), try calls.status(of: file.fileDescriptor))
+        try compare(try calls.untimedStatus(of: open), try calls.status(of: open))
+        #expect(try calls.untimedStatus(at: ResolvedPath(splitting: folder.path("none"))) == nil)
+        #expect(throws: SystemError(EBADF)) { try calls.untimedStatus(of: -1) }
+    }
+
     @Test("A missing file has no identity")
     func missing() throws {
         try folder.make("list")

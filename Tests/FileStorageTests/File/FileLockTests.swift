@@ -281,6 +281,24 @@ import Testing
         #expect(served.withLock { $0 } == Array(0..<8))
     }
 
+    @Test("A short wait does not look whether others make progress, because that takes their time")
+    func shortWait() throws {
+        try folder.make(".list.lock", "")
+        let holder = try FileHandle(forUpdating: folder.file(".list.lock"))
+        try #require(flock(holder.fileDescriptor, LOCK_EX) == 0)
+        let looks = Lock<[String]>([])
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in _ = flock(holder.fileDescriptor, LOCK_UN) }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            looks.withLock { $0.append(path.name) }
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+        }
+        let wasContended = try FileLock.withLock(
+            for: ResolvedPath(splitting: folder.path("list")), timeout: .seconds(500), calls: calls
+        ) { $0.wasContended }
+        #expect(wasContended && looks.withLock { $0.contains(".list.lock") && !$0.contains(".list.journal") })
+    }
+
     @Test("Waiting continues beyond the time limit while others make progress")
     func progress() throws {
         // On a busy machine, a short time may be over before the thread has looked for the first time.

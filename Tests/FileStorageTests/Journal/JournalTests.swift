@@ -38,6 +38,33 @@ struct JournalTests {
         #expect(try two.load().revision == third)
     }
 
+    @Test("Commits and looks do not read the times of the journal, so that synchronizing it does not write its inode", arguments: [true, false])
+    func times(isOwn: Bool) throws {
+        let fixture = try JournalFixture(["a": 1])
+        var calls = FileSystemCalls.live
+        let live = calls
+        let read = Lock<[UInt64]>([])
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            let status = try live.statusOfPath(path, followsLinks)
+            read.withLock { $0.append(status.identity.inode) }
+            return status
+        }
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            let status = try live.statusOfDescriptor(descriptor)
+            read.withLock { $0.append(status.identity.inode) }
+            return status
+        }
+        let (one, two) = (fixture.backend(calls: isOwn ? calls : live), fixture.backend(calls: isOwn ? live : calls))
+        for backend in [one, two] { try backend.set(["b": 2]) }
+        let journal = try live.statusOfPath(fixture.list.journal, false).identity.inode
+        read.withLock { $0 = [] }
+        for number in 1...3 as ClosedRange<Int64> {
+            for backend in [one, two] { try backend.set(["a": .integer(PropertyListInteger(number))]) }
+            for backend in [one, two] { #expect(try backend.load().values["b"] == 2) }
+        }
+        #expect(read.withLock { !$0.isEmpty && !$0.contains(journal) })
+    }
+
     @Test("An edit that changes nothing is no commit")
     func nothing() throws {
         let fixture = try JournalFixture(["a": 1])

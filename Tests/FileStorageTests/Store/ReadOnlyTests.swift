@@ -92,7 +92,9 @@ struct ReadOnlyTests {
             #expect(throws: StorageError.self) { try backend.load() }
         }
         #expect(
-            Set(recorder.names).isSubset(of: ["open", "close", "read", "statusOfDescriptor", "statusOfPath", "readLink", "now", "pause"]))
+            Set(recorder.names).isSubset(of: [
+                "open", "close", "read", "statusOfDescriptor", "statusOfPath", "untimedStatus", "readLink", "now", "pause",
+            ]))
         #expect(try folder.names() == names)
     }
 
