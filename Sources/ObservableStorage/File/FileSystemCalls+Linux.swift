@@ -102,8 +102,7 @@ import FoundationSubset
             status.st_mode = mode_t(bytes.loadUnaligned(fromByteOffset: 28, as: UInt16.self))
             status.st_ino = .init(bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self))
             status.st_size = .init(bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self))
-            let (major, minor) = (UInt64(word(136)), UInt64(word(140)))
-            status.st_dev = .init(major & 0xffff_f000 << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | minor & 0xff)
+            status.st_dev = .init(MountInfo.device(word(136), word(140)))
             return true
         }
         // Also if it is forbidden, as in some containers.

@@ -18,8 +18,16 @@
 
         private let calls: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.MountTable")
-        /// Read again only after the descriptor, which is never closed, has reported a mount or unmount.
-        private let known = Lock<(descriptor: Int32?, types: [UInt64: String], points: Set<String>)>((nil, [:], []))
+        private struct Table {
+            /// Reports changes, and is never closed.
+            let descriptor: Int32
+            let inode: UInt64
+            var types: [UInt64: String] = [:]
+            var points: Set<String> = []
+        }
+
+        /// Read again only after the descriptor has reported a mount or unmount.
+        private let known = Lock<Table?>(nil)
         /// Whether a thread waits for changes, and the listeners that it calls.
         private let listening = Lock<(isRunning: Bool, listeners: [Listener])>((false, []))
 
@@ -29,20 +37,14 @@
 
         /// The type of the file system with a file's device number; nil if it is unknown, as for the subvolumes of a btrfs.
         func fileSystemType(of device: UInt64) -> String? {
-            update()
-            if let type = known.withLock({ $0.types[device] }) { return type }
-            // A program that closes all descriptors has also closed the one of the table, which may be another file's now.
-            guard let descriptor = MountInfo.open(calls) else { return nil }
-            defer { calls.discard(descriptor) }
-            return MountInfo.all(from: descriptor, calls).flatMap { Self.types($0)[device] }
+            current()?.types[device]
         }
 
         /// Whether a folder or file is a mount point.
         ///
         /// - Parameter path: absolute and free of links.
         func isMountPoint(_ path: String) -> Bool {
-            update()
-            return known.withLock { $0.points.contains(path) }
+            current()?.points.contains(path) ?? false
         }
 
         /// The type of each device; for several mounts of one device, the type of the first.
@@ -50,19 +52,28 @@
             Dictionary(mounts.map { ($0.device, $0.type) }) { first, _ in first }
         }
 
-        private func update() {
+        /// The current mounts, or the last ones that could be read; nil if none could.
+        private func current() -> Table? {
             known.withLock { known in
-                if let descriptor = known.descriptor {
-                    var request = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
-                    guard poll(&request, 1, 0) != 0 else { return }
+                if let table = known, inode(of: table.descriptor) == table.inode {
+                    var request = pollfd(fd: table.descriptor, events: Int16(POLLPRI), revents: 0)
+                    guard poll(&request, 1, 0) != 0, let mounts = MountInfo.all(from: table.descriptor, calls) else { return table }
+                    known?.types = Self.types(mounts)
+                    known?.points = Set(mounts.map(\.point))
+                } else if let descriptor = MountInfo.open(calls) {
+                    // Also if a program that closes all descriptors has closed that of the table, which may be another file's now.
+                    guard let inode = inode(of: descriptor), let mounts = MountInfo.all(from: descriptor, calls) else {
+                        calls.discard(descriptor)
+                        return known
+                    }
+                    known = Table(descriptor: descriptor, inode: inode, types: Self.types(mounts), points: Set(mounts.map(\.point)))
                 }
-                guard let descriptor = known.descriptor ?? MountInfo.open(calls) else { return }
-                guard let mounts = MountInfo.all(from: descriptor, calls) else {
-                    if known.descriptor == nil { calls.discard(descriptor) }
-                    return
-                }
-                known = (descriptor, Self.types(mounts), Set(mounts.map(\.point)))
+                return known
             }
+        }
+
+        private func inode(of descriptor: Int32) -> UInt64? {
+            calls.ifPossible { () throws(SystemError) in try calls.status(of: descriptor).identity.inode }
         }
 
         // MARK: Listening
@@ -176,11 +187,14 @@
             }
         }
 
-        /// A device number as `stat` returns it, from its two parts.
         private static func device(_ text: Substring) -> UInt64? {
-            let parts = text.split(separator: ":").compactMap { UInt64($0) }
-            guard parts.count == 2 else { return nil }
-            let (major, minor) = (parts[0], parts[1])
+            let parts = text.split(separator: ":").compactMap { UInt32($0) }
+            return parts.count == 2 ? device(parts[0], parts[1]) : nil
+        }
+
+        /// A device number as `stat` returns it, from its two parts.
+        static func device(_ major: UInt32, _ minor: UInt32) -> UInt64 {
+            let (major, minor) = (UInt64(major), UInt64(minor))
             return (major & 0xFFF) << 8 | (major & ~0xFFF) << 32 | minor & 0xFF | (minor & ~0xFF) << 12
         }
 

@@ -58,14 +58,49 @@
             #expect(!MountTable.shared.isMountPoint("/proc/self"))
         }
 
-        @Test("File systems are found although the program has closed the table's file")
+        @Test("The table is read once, also for a device that it lacks")
+        func unknownDevice() {
+            let reads = Lock(0)
+            var calls = FileSystemCalls.live
+            calls.readBytesAt = { descriptor, buffer, offset throws(SystemError) in
+                if offset == 0 { reads.withLock { $0 += 1 } }
+                return try FileSystemCalls.live.readBytesAt(descriptor, buffer, offset)
+            }
+            let table = MountTable(calls: calls)
+            for _ in 0..<3 { #expect(table.fileSystemType(of: .max) == nil) }
+            // Other programs may mount something meanwhile.
+            #expect(reads.withLock { 1..<3 ~= $0 })
+        }
+
+        @Test("File systems are found although the program has closed the table's file, and has opened another one instead")
         func closedDescriptor() throws {
             var status = stat()
             try #require(stat("/proc/self", &status) == 0)
-            let isClosed = Lock(true)
+            let opened = Recorder<Int32>()
+            var calls = FileSystemCalls.live
+            calls.openDescriptor = { path, flags, mode throws(SystemError) in
+                let descriptor = try FileSystemCalls.live.openDescriptor(path, flags, mode)
+                opened.record(descriptor)
+                return descriptor
+            }
+            let table = MountTable(calls: calls)
+            #expect(table.fileSystemType(of: 0) == nil)
+            let first = try #require(opened.elements.first)
+            let other = open("/dev/null", O_RDONLY)
+            try #require(dup2(other, first) == first)
+            for _ in 0..<2 { #expect(table.fileSystemType(of: UInt64(status.st_dev)) == "proc") }
+            #expect(opened.elements.count == 2)
+            for descriptor in [other] + opened.elements { close(descriptor) }
+        }
+
+        @Test("A table that cannot be read is closed, and read by the next look")
+        func unreadable() throws {
+            var status = stat()
+            try #require(stat("/proc/self", &status) == 0)
+            let isFailing = Lock(true)
             var calls = FileSystemCalls.live
             calls.readBytesAt = { descriptor, buffer, offset throws(SystemError) in
-                if isClosed.exchange(false) { throw SystemError(EBADF) }
+                if isFailing.exchange(false) { throw SystemError(EBADF) }
                 return try FileSystemCalls.live.readBytesAt(descriptor, buffer, offset)
             }
             let discarded = Recorder<Int32>()
@@ -73,9 +108,10 @@
                 discarded.record(descriptor)
                 try FileSystemCalls.live.closeDescriptor(descriptor)
             }
-            #expect(MountTable(calls: calls).fileSystemType(of: UInt64(status.st_dev)) == "proc")
-            // None is left open, neither the one that could not be read nor the one that was read instead.
-            #expect(discarded.elements.count == 2)
+            let table = MountTable(calls: calls)
+            #expect(table.fileSystemType(of: UInt64(status.st_dev)) == nil)
+            #expect(discarded.elements.count == 1)
+            #expect(table.fileSystemType(of: UInt64(status.st_dev)) == "proc")
         }
     }
 #endif

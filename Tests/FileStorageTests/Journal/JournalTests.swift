@@ -38,7 +38,7 @@ struct JournalTests {
         #expect(try two.load().revision == third)
     }
 
-    @Test("Commits and looks do not read the times of the journal, so that synchronizing it does not write its inode", arguments: [true, false])
+    @Test("No commit or look reads the times of the journal, so that synchronizing it does not write its inode", arguments: [true, false])
     func times(isOwn: Bool) throws {
         let fixture = try JournalFixture(["a": 1])
         var calls = FileSystemCalls.live
