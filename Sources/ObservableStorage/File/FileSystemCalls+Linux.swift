@@ -93,9 +93,12 @@ import FoundationSubset
     func readUntimedStatus(_ folder: Int32, _ path: UnsafePointer<CChar>, _ status: inout stat) -> Int32 {
         // AT_EMPTY_PATH.
         let flags = AT_SYMLINK_NOFOLLOW | 0x1000
-        let isRead = withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { bytes in
+        return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { bytes in
             // Type, mode, links, owner, group, inode number and size.
-            guard let start = bytes.baseAddress, readStatus?(folder, path, flags, 0x31f, start) == 0 else { return false }
+            guard let readStatus, let start = bytes.baseAddress, readStatus(folder, path, flags, 0x31f, start) == 0 else {
+                // It is forbidden in some containers.
+                return readStatus == nil || errno == EPERM ? fstatat(folder, path, &status, flags) : -1
+            }
             func word(_ offset: Int) -> UInt32 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
             status.st_nlink = .init(word(16))
             (status.st_uid, status.st_gid) = (word(20), word(24))
@@ -103,10 +106,8 @@ import FoundationSubset
             status.st_ino = .init(bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self))
             status.st_size = .init(bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self))
             status.st_dev = .init(MountInfo.device(word(136), word(140)))
-            return true
+            return 0
         }
-        // Also if it is forbidden, as in some containers.
-        return isRead ? 0 : fstatat(folder, path, &status, flags)
     }
 
     extension stat {
