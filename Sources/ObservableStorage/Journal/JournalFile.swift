@@ -132,11 +132,12 @@ final class JournalFile: Sendable {
         }
     }
 
-    /// Whether the file reaches to an offset, and nothing was written after it.
+    /// Whether the file reaches to an offset, and no record begins there.
     func isEnd(_ offset: Int) throws(StorageError) -> Bool {
         try reading(from: offset) { size throws(SystemError) in
             guard size >= offset else { return false }
-            return try calls.bytes(of: descriptor, at: offset, count: min(JournalFormat.tail, size - offset)).withUnsafeBytes(\.isZero)
+            let count = min(JournalFormat.Record.body, size - offset)
+            return try calls.bytes(of: descriptor, at: offset, count: count).withUnsafeBytes(\.isZero)
         }
     }
 

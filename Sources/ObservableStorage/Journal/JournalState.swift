@@ -69,18 +69,18 @@ struct JournalState: Sendable {
 
     /// Applies records that were read or appended.
     mutating func take(_ records: JournalRecords) {
-        var changes: EntryEdits = [:]
+        var (changes, known) = (EntryEdits(), entries?.revision?.number)
         for (offset, record) in records.records {
             switch record {
             case .commit(let commit):
                 add(commit)
                 revision = max(revision, commit.revision)
-                if let known = entries?.revision, commit.revision > known.number { commit.apply(to: &changes) }
+                if let known, commit.revision > known { commit.apply(to: &changes) }
             case .list(let list):
                 lists.append(list)
                 listOffset = offset
                 revision = max(revision, list.revision)
-                if list.isGap, let known = entries?.revision, list.revision > known.number { (entries, changes) = (nil, [:]) }
+                if list.isGap, let last = known, list.revision > last { (entries, changes, known) = (nil, [:], nil) }
                 if list.isPlaced { setBase(list) }
             case .placed:
                 if let list = lists.last { setBase(list) }
@@ -88,8 +88,9 @@ struct JournalState: Sendable {
             }
         }
         (end, chain, hasRemainder) = (records.end, records.chain, records.hasRemainder)
-        if let known = entries, known.revision != storageRevision {
-            entries = changes.isEmpty ? known.stored(at: storageRevision) : StorageEntries(known, with: changes, revision: storageRevision)
+        let current = storageRevision
+        if let known = entries, known.revision != current {
+            entries = changes.isEmpty ? known.stored(at: current) : StorageEntries(known, with: changes, revision: current)
         }
     }
 
