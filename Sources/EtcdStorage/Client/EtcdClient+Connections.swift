@@ -78,7 +78,13 @@ extension EtcdClient {
     private func open(_ member: Int) async throws(ConnectionError) -> HTTP2Connection {
         let endpoint = members[member].endpoint
         let deadline = ContinuousClock.now + min(configuration.connectTimeout, configuration.requestTimeout)
-        let filter = tls.map { tls in
+        let current: TLSContext?
+        do throws(StorageError) {
+            current = try await tls?.current()
+        } catch {
+            throw ConnectionError(endpoint: endpoint, reason: .filter(String(describing: error)), mayHaveArrived: false)
+        }
+        let filter = current.map { tls in
             { @Sendable () throws -> any ByteFilter in try TLSSession(tls, host: endpoint.host, port: endpoint.port) }
         }
         return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline, filter: filter)

@@ -36,14 +36,16 @@ actor EtcdClient {
 
     /// Creates a client, whose connections are opened when they are needed.
     ///
-    /// - Parameter largestResponse: the maximum size of a response in bytes.
+    /// - Parameters:
+    ///   - largestResponse: the maximum size of a response in bytes.
+    ///   - tls: the context of the configuration; nil to make it.
     /// - Throws: `StorageError` if an endpoint, a certificate or a key cannot be used.
-    init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20) throws {
+    init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20, tls: TLSContext? = nil) throws {
         (self.configuration, self.largestResponse) = (configuration, largestResponse)
         waiter = EventWaiter(queue: executor.queue)
         members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }
         endpointCount = members.count
-        tls = try configuration.tls.map { try TLSContext($0) }
+        self.tls = try tls ?? configuration.tls.map { try TLSContext($0) }
     }
 
     /// Sends a request and returns the response.

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationSubset
 import ObservableStorage
 
@@ -13,9 +14,15 @@ final class TLSContext: @unchecked Sendable {
     /// OpenSSL's context, valid for the lifetime of this object.
     let pointer: OpaquePointer
     let configuration: TLSConfiguration
+    private let readFile: FileReader
+
+    typealias FileReader = @Sendable (_ path: String) throws -> Data
 
     /// Reads the certificates and the key.
-    init(_ configuration: TLSConfiguration) throws(StorageError) {
+    init(
+        _ configuration: TLSConfiguration, readFile: @escaping FileReader = { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+    ) throws(StorageError) {
+        self.readFile = readFile
         openSSL = try OpenSSL.shared()
         openSSL.clearErrors()
         guard let pointer = openSSL.contextNew(openSSL.clientMethod()) else {
@@ -34,9 +41,15 @@ final class TLSContext: @unchecked Sendable {
 
     /// This context, or a new one if the configuration names files, because short-lived certificates are renewed there.
     ///
-    /// etcd's own clients also read them for each connection. It takes 3 ms.
-    func current() throws(StorageError) -> TLSContext {
-        configuration.hasFiles ? try TLSContext(configuration) : self
+    /// etcd's own clients also read them for each connection. It takes 3 ms, and is done on another thread: the file system may hang.
+    func current() async throws(StorageError) -> TLSContext {
+        guard configuration.hasFiles else { return self }
+        let result = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [configuration, readFile] in
+                continuation.resume(returning: Result { () throws(StorageError) in try TLSContext(configuration, readFile: readFile) })
+            }
+        }
+        return try result.get()
     }
 
     private func setProtocol() throws(StorageError) {
@@ -116,7 +129,7 @@ final class TLSContext: @unchecked Sendable {
     }
 
     private func buffer(of pem: TLSConfiguration.PEM) throws(StorageError) -> OpaquePointer? {
-        let bytes = try pem.content()
+        let bytes = try pem.content(readFile)
         let buffer = openSSL.bufferNew(openSSL.memoryMethod())
         _ = openSSL.bufferWrite(buffer, bytes, Int32(clamping: bytes.count))
         return buffer
@@ -139,12 +152,12 @@ extension TLSConfiguration.PEM {
         }
     }
 
-    fileprivate func content() throws(StorageError) -> [UInt8] {
+    fileprivate func content(_ readFile: TLSContext.FileReader) throws(StorageError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): return bytes
         case .file(let path):
             do {
-                return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+                return [UInt8](try readFile(path))
             } catch {
                 throw .unreadable(file: path, reason: "\(error); check the path and its permissions")
             }

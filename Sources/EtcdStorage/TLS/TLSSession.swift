@@ -24,10 +24,7 @@ final class TLSSession: ByteFilter {
     private let name: String
 
     /// Begins a session with a host, whose certificate has to contain its name or address.
-    ///
-    /// The files of the configuration are read again, if there are any.
     init(_ context: TLSContext, host: String, port: UInt16) throws {
-        let context = try context.current()
         self.context = context
         openSSL = context.openSSL
         peer = "\(host):\(port)"

@@ -1,5 +1,6 @@
 #if os(Linux)
     import Foundation
+    import ObservableStorage
     import TestSupport
     import Testing
 
@@ -94,6 +95,33 @@
             await #expect(throws: ConnectionError.self) { try await openWatch(client) }
             try install(.client, in: folder)
             _ = try await client.call(put(2), deadline: .now + .seconds(30))
+        }
+
+        @Test("While the file of a certificate hangs, the client goes on, so that the time limits of its calls hold")
+        func hangingFile() async throws {
+            let cluster = try await cluster(members: 1)
+            let reads = AsyncStream.makeStream(of: Void.self)
+            let isHanging = Lock(false)
+            let release = DispatchSemaphore(value: 0)
+            let context = try TLSContext(tls()) { path in
+                if isHanging.exchange(false) {
+                    reads.continuation.yield()
+                    release.wait()
+                }
+                return try Data(contentsOf: URL(fileURLWithPath: path))
+            }
+            let configuration = EtcdConfiguration(
+                endpoints: cluster.endpoints, prefix: "", tls: context.configuration, requestTimeout: .seconds(300),
+                connectTimeout: .seconds(300))
+            let client = try EtcdClient(configuration, tls: context)
+            isHanging.exchange(true)
+            let request = try put(3)
+            let call = Task { try await client.call(request, deadline: .now + .seconds(300)) }
+            var hanging = reads.stream.makeAsyncIterator()
+            await hanging.next()
+            #expect(await client.members.count == 1)
+            release.signal()
+            _ = try await call.value
         }
 
         private func install(_ name: TestCertificates.Name, in folder: TemporaryFolder) throws {

@@ -37,14 +37,14 @@
         }
 
         @Test("Each connection reads the files again, so that renewed ones are used")
-        func renewed() throws {
+        func renewed() async throws {
             let folder = try TemporaryFolder()
             let file = folder.path("authority.crt")
             try write(.client, to: file)
             let context = try TLSContext(TLSConfiguration(authorities: .certificates(.file(file))))
             for (name, isTrusted) in [(TestCertificates.Name.stranger, false), (.authority, true)] {
                 try write(name, to: file)
-                let client = try TLSSession(context, host: "localhost", port: 1)
+                let client = try TLSSession(await context.current(), host: "localhost", port: 1)
                 let result = Result { try client.exchange(with: TLSTestServer(certificates)) }
                 #expect(client.isReady == isTrusted, "\(result)")
             }
