@@ -12,7 +12,7 @@ extension BinaryEditor {
         patches.sort { ($0.range.lowerBound, $0.object) < ($1.range.lowerBound, $1.object) }
 
         var output = OutputBuffer(capacity: list.bytes.count + edits.bytes.count + changes.count * 16 + 64)
-        var offsets = Array(repeating: 0, count: objectCount)
+        var offsets = ScratchArray(repeating: 0, count: objectCount)
         var copied: [(range: Range<Int>, shift: Int)] = []
         var next = 0
         for patch in patches {
@@ -28,11 +28,14 @@ extension BinaryEditor {
         copied.append((next..<list.objectsEnd, output.count - next))
         output.append(list.bytes[next..<list.objectsEnd])
 
-        guard try move(&offsets, by: copied) else { return nil }
+        guard move(&offsets, by: copied) else { return nil }
+        // A reader might refuse a list that shares so much, unless this is accepted in one of any size.
+        let cost = try list.cost(of: references).saturatingSum(edits.cost(of: BinaryReferences(in: edits)))
+        guard cost <= DecodingLimits.maximumCost(forInput: 0) else { return nil }
         let table = output.count
         // Readers refuse more objects than there are bytes for, of which some may be unused numbers.
         guard objectCount <= table - BinaryReader.headerSize else { return nil }
-        output.append(offsets, size: UInt64(table).minimumSize)
+        output.append(offsets.elements, size: UInt64(table).minimumSize)
         output.appendTrailer(referenceSize: list.referenceSize, objectCount: objectCount, root: list.root, table: table)
         return output.data()
     }
@@ -72,38 +75,41 @@ extension BinaryEditor {
         output.append(list.bytes[next..<entries.offset(of: first + entries.count / 2)])
     }
 
-    /// Sets the offsets of the objects that were copied; returns false if a reader might refuse the list because it shares so much.
-    private func move(_ offsets: inout [Int], by copied: [(range: Range<Int>, shift: Int)]) throws(PropertyListError) -> Bool {
-        let counts = references.counts
-        var cost = 0
+    /// Sets the offsets of the objects that were copied; returns false if some overlap what was not.
+    private func move(_ offsets: inout ScratchArray<Int>, by copied: [(range: Range<Int>, shift: Int)]) -> Bool {
+        // Without checks, as in BinaryReferences.
+        let (counts, ends, old, new) = (references.counts.elements, references.ends.elements, list.offsets, offsets.elements)
         var (range, shift) = copied[0]
-        for object in counts.indices where offsets[object] == 0 {
+        for object in counts.indices where new[object] == 0 {
             guard counts[object] > 0 else {
-                offsets[object] = offsets[list.root]
+                new[object] = new[list.root]
                 continue
             }
-            let offset = try list.offset(of: object)
+            let offset = Int(truncatingIfNeeded: old[object])
             if !range.contains(offset) {
                 (range, shift) = copied[copied.partitioningIndex { $0.range.upperBound > offset }]
                 guard range.contains(offset) else { return false }
             }
-            guard references.ends[object] <= range.upperBound else { return false }
-            offsets[object] = offset + shift
-            if counts[object] > 1 { cost = cost.saturatingSum(try list.cost(of: Int(counts[object]), referencesTo: object)) }
+            guard ends[object] <= range.upperBound else { return false }
+            new[object] = offset + shift
         }
-        let new = try BinaryReferences(in: edits).counts
-        for object in new.indices where new[object] > 1 {
-            cost = cost.saturatingSum(try edits.cost(of: Int(new[object]), referencesTo: object))
-        }
-        // Accepted in a list of any size.
-        return cost <= DecodingLimits.maximumCost(forInput: 0)
+        return true
     }
 }
 
 extension BinaryReader {
+    /// The expansion cost of sharing objects that have several references, by their counts.
+    fileprivate func cost(of references: borrowing BinaryReferences) throws(PropertyListError) -> Int {
+        var cost = 0
+        for (object, count) in references.counts.elements.enumerated() where count > 1 {
+            cost = cost.saturatingSum(try self.cost(of: Int(count), referencesTo: object))
+        }
+        return cost
+    }
+
     /// The expansion cost of sharing an object, beyond what the bytes of the references cover; the maximum for containers, which only other
     /// writers share.
-    fileprivate func cost(of count: Int, referencesTo object: Int) throws(PropertyListError) -> Int {
+    private func cost(of count: Int, referencesTo object: Int) throws(PropertyListError) -> Int {
         let offset = try offset(of: object)
         guard let end = try endOfLeaf(at: offset) else { return .max }
         // UTF-16 grows by half when it becomes UTF-8.

@@ -6,7 +6,7 @@ import FoundationSubset
 /// any more is left out; a new one takes its number and its place, or is added after all others. A list therefore does not grow by being
 /// edited, except that equal leaves are shared only if they are Booleans or new. Without it, commit.1000 takes 1.09 times as long, and a
 /// commit of 100,000 entries 7 times.
-struct BinaryEditor {
+struct BinaryEditor: ~Copyable {
     /// What comes in the place of an object, or after all objects.
     struct Patch {
         let range: Range<Int>
@@ -56,8 +56,8 @@ struct BinaryEditor {
                 return try encoded.withUnsafeBytes { editBuffer in
                     Result { () throws(PropertyListError) -> Data? in
                         guard let bytes = ByteView(buffer), let editBytes = ByteView(editBuffer) else { return nil }
-                        guard var editor = try BinaryEditor(bytes, editBytes, count: edits.count) else { return nil }
-                        guard try editor.changeEntries() == existing else { return nil }
+                        var editor = try BinaryEditor(bytes, editBytes)
+                        guard try editor.isEditable(by: edits.count), try editor.changeEntries() == existing else { return nil }
                         try editor.addContents()
                         return try editor.output()
                     }
@@ -69,27 +69,30 @@ struct BinaryEditor {
         }
     }
 
-    private init?(_ bytes: ByteView, _ editBytes: ByteView, count: Int) throws(PropertyListError) {
-        guard bytes.has("bplist0", at: 0) else { return nil }
-        list = try BinaryReader(bytes, isShared: false)
-        edits = try BinaryReader(editBytes, isShared: false)
-        rootOffset = try list.offset(of: list.root)
-        guard list.isDictionary(at: rootOffset) else { return nil }
-        entries = try list.references(at: rootOffset)
+    private init(_ bytes: ByteView, _ editBytes: ByteView) throws(PropertyListError) {
+        let (list, edits) = (try BinaryReader(bytes, isShared: false), try BinaryReader(editBytes, isShared: false))
+        let rootOffset = try list.offset(of: list.root)
+        let entries = try list.references(at: rootOffset)
+        references = try BinaryReferences(in: list)
+        (self.list, self.edits, self.rootOffset, self.entries) = (list, edits, rootOffset, entries)
         numbers = Array(repeating: nil, count: edits.objectCount)
         objectCount = list.objectCount
-        references = try BinaryReferences(in: list)
-        let (counts, root) = (references.counts, list.root)
-        unused = counts.indices.filter { counts[$0] == 0 && $0 != root }
-        // Writing more anew takes about as long, and shares equal leaves; large ones take longer, and several times the memory.
-        guard count <= 8 + max(entries.count / 16, bytes.count / 4096), try areKeysSorted() else { return nil }
-        // Other writers leave space between objects, or let them overlap; what overlaps an object that is left out is found by its end.
-        guard references.sizeOfObjects == list.objectsEnd - BinaryReader.headerSize else { return nil }
+        let counts = references.counts.elements
+        unused = counts.indices.filter { counts[$0] == 0 && $0 != list.root }
     }
 }
 
 // The objects that stay, are left out, and are added.
 extension BinaryEditor {
+    /// Whether the list can be edited, and a number of edits takes less than writing it anew.
+    private func isEditable(by count: Int) throws(PropertyListError) -> Bool {
+        guard list.bytes.has("bplist0", at: 0), list.isDictionary(at: rootOffset) else { return false }
+        // Writing more anew takes about as long, and shares equal leaves; large ones take longer, and several times the memory.
+        guard count <= 8 + max(entries.count / 16, list.bytes.count / 4096), try areKeysSorted() else { return false }
+        // Other writers leave space between objects, or let them overlap; what overlaps an object that is left out is found by its end.
+        return references.sizeOfObjects == list.objectsEnd - BinaryReader.headerSize
+    }
+
     /// Whether a sample of the keys has the order of the writer: another list is written anew, so that it can be read lazily. A key is not
     /// found, and not edited, if others are not sorted.
     private func areKeysSorted() throws(PropertyListError) -> Bool {

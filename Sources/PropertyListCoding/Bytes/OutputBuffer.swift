@@ -81,8 +81,16 @@ struct OutputBuffer: ~Copyable {
 
     /// Appends the lowest bytes of each integer, most significant first.
     mutating func append(_ integers: some Collection<some BinaryInteger>, size: Int) {
+        precondition(size >= 1 && size <= 8)
         reserve(integers.count * size + 8)
-        for integer in integers { append(UInt64(truncatingIfNeeded: integer), size: size) }
+        let (shift, last) = (UInt64(64 - 8 * size), start + (capacity - 8))
+        var next = start + count
+        for integer in integers {
+            precondition(next <= last)
+            next.storeBytes(of: (UInt64(truncatingIfNeeded: integer) << shift).bigEndian, as: UInt64.self)
+            next += size
+        }
+        count = next - start
     }
 
     /// Appends the sign and the digits of a number.
