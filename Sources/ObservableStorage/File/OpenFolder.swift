@@ -92,9 +92,8 @@ extension FileSystemCalls {
     /// Whether a path still leads to a name in the folder that was opened, checked again under the lock. A user who can deceive this check
     /// could as well replace the folder a moment later.
     func leads(_ path: AbsolutePath, to target: ResolvedPath) throws(StorageError) -> Bool {
-        guard let folder = target.openFolder else { return false }
-        if isDirect(path, to: target, in: folder) { return true }
-        guard try destination(of: path) == target else { return false }
+        if isDirect(path, to: target) { return true }
+        guard let folder = target.openFolder, try destination(of: path) == target else { return false }
         return try reading(path.text) { () throws(SystemError) in
             try isFile(folder.descriptor, at: ResolvedPath(splitting: target.folder))
         }
@@ -103,9 +102,9 @@ extension FileSystemCalls {
     /// Whether a path names a file by its own name in an open folder, to which the rest of the path leads; false if that is not known.
     ///
     /// It takes three calls, and not one for each folder on the path.
-    private func isDirect(_ path: AbsolutePath, to target: ResolvedPath, in folder: OpenFolder) -> Bool {
+    func isDirect(_ path: AbsolutePath, to target: ResolvedPath) -> Bool {
         let given = ResolvedPath(splitting: path.text)
-        guard given.name.hasSameBytes(as: target.name) else { return false }
+        guard let folder = target.openFolder, given.name.hasSameBytes(as: target.name) else { return false }
         return ifPossible { () throws(SystemError) in
             guard try status(at: target)?.kind != .link else { return false }
             return try isFile(folder.descriptor, at: ResolvedPath(splitting: given.folder), followsLinks: true)

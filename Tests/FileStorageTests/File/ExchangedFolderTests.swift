@@ -16,7 +16,7 @@ import Testing
     }
 
     enum Action: CaseIterable {
-        case edit, journaledEdit, openWithLogs, quarantine
+        case edit, watchedEdit, journaledEdit, openWithLogs, quarantine
     }
 
     /// The list of another user, and a folder of this one with files of the same names.
@@ -120,13 +120,13 @@ import Testing
                     $0.lockTimeout = .seconds(500)
                     $0.journal = action == .journaledEdit ? .full() : .edits
                 }, calls: calls)
+            let watch = ListWatch()
+            if action == .watchedEdit { file.list.currentWatch = watch }
             if action == .openWithLogs || action == .quarantine { _ = try file.load() }
             _ = try file.edit { $0["c"] = 3 }
-            if action == .journaledEdit {
-                // The list whose journal is known is not resolved again.
-                _ = try file.edit { $0["d"] = 4 }
-                try file.checkpoint()
-            }
+            // The list that is watched, or whose journal is known, is not resolved again.
+            if action == .watchedEdit || action == .journaledEdit { _ = try file.edit { $0["d"] = 4 } }
+            if action == .journaledEdit { try file.checkpoint() }
             do throws(EditLogRefusal) {
                 try file.makeLog(halfSize: 4_096).remove()
             } catch {
@@ -209,6 +209,34 @@ import Testing
 }
 
 extension ExchangedFolderTests {
+    @Test("A list that is watched is resolved again only after its folder was exchanged, and no folder is open after the watch")
+    func watchedList() throws {
+        let folder = try TemporaryFolder.inMemory()
+        try folder.makeFolder("a/conf")
+        let recorder = CallRecorder()
+        let walks = Lock(0)
+        var calls = recorder.calls
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            if path.name == "conf" { walks.withLock { $0 += 1 } }
+            return try recorder.calls.openDescriptor(path, flags, mode)
+        }
+        calls.pause = { _ in }
+        let file = PropertyListFile(at: folder.file("a/conf/list"), calls: calls)
+        let watch = ListWatch()
+        file.list.currentWatch = watch
+        for number in [1, 2, 3] as [PropertyListValue] { try file.set(["a": number]) }
+        #expect(walks.withLock { $0 } == 1)
+        try FileManager.default.moveItem(atPath: folder.path("a/conf"), toPath: folder.path("a/former"))
+        try folder.makeFolder("a/conf")
+        try file.set(["a": 4])
+        #expect(walks.withLock { $0 } == 2)
+        #expect(try ["former", "conf"].map { try PropertyListFile(at: folder.file("a/\($0)/list")).load()["a"] } == [3, 4])
+        watch.cancel()
+        #expect(recorder.openDescriptors.isEmpty)
+        try file.set(["a": 5])
+        #expect(recorder.openDescriptors.isEmpty)
+    }
+
     @Test("Another user's link that was followed for one commit does not count for the next one if it is this user's own then")
     func formerLink() throws {
         let folder = try TemporaryFolder.inMemory()
