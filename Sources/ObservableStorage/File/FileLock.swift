@@ -171,15 +171,21 @@ struct FileLock {
     private mutating func timeLeft() throws(StorageError) -> Duration {
         try requireUninterrupted()
         let now = ContinuousClock.now
+        var left = timeLeft(at: now)
         // Not while others only take their turns: whoever has the lock would write the inode once more, see ``FileSystemCalls/untimedStatus``.
-        if timeout > .zero, progress.read.duration(to: now) >= checkInterval {
+        if timeout > .zero, left <= .zero || progress.read.duration(to: now) >= checkInterval {
             let identities = [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
-            let isUnchanged = progress.identities.isEmpty || identities == progress.identities
+            // A waiter that did not run until its limit has nothing to compare with, and waits once more.
+            let isUnchanged = identities == progress.identities || progress.identities.isEmpty && left > .zero
             progress = (identities, isUnchanged ? progress.since : now, now)
+            left = timeLeft(at: now)
         }
-        let left = min(timeout - progress.since.duration(to: now), timeout * Self.maximumTimeouts - start.duration(to: now))
         guard left > .zero else { throw .locked(file: target.path, waited: timeout) }
         return left
+    }
+
+    private func timeLeft(at now: ContinuousClock.Instant) -> Duration {
+        min(timeout - progress.since.duration(to: now), timeout * Self.maximumTimeouts - start.duration(to: now))
     }
 
     private func abandon(_ waiter: LockWaiter, forGood: Bool = false) {

@@ -59,11 +59,12 @@ struct FileStatus: Sendable, Hashable {
     /// Whether, as a folder, it allows only their owners to rename and remove its files.
     let isSticky: Bool
 
-    init(_ status: stat) {
+    /// - Parameter isTimed: whether it has the times; otherwise they are 0.
+    init(_ status: stat, isTimed: Bool = true) {
         identity = FileIdentity(
             device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino),
-            size: Int64(status.st_size), modified: Self.nanoseconds(status.modificationTime),
-            changed: Self.nanoseconds(status.changeTime))
+            size: Int64(status.st_size), modified: isTimed ? Self.nanoseconds(status.modificationTime) : 0,
+            changed: isTimed ? Self.nanoseconds(status.changeTime) : 0)
         kind = FileType(mode: status.st_mode)
         links = UInt64(status.st_nlink)
         permissions = status.st_mode & 0o777

@@ -96,15 +96,15 @@ import FoundationSubset
         return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { bytes in
             // Type, mode, links, owner, group, inode number and size.
             guard let readStatus, let start = bytes.baseAddress, readStatus(folder, path, flags, 0x31f, start) == 0 else {
-                // It is forbidden in some containers.
-                return readStatus == nil || errno == EPERM ? fstatat(folder, path, &status, flags) : -1
+                // Old kernels lack it, and some containers forbid it.
+                return readStatus == nil || errno == ENOSYS || errno == EPERM ? fstatat(folder, path, &status, flags) : -1
             }
             func word(_ offset: Int) -> UInt32 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self) }
             status.st_nlink = .init(word(16))
             (status.st_uid, status.st_gid) = (word(20), word(24))
             status.st_mode = mode_t(bytes.loadUnaligned(fromByteOffset: 28, as: UInt16.self))
-            status.st_ino = .init(bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self))
-            status.st_size = .init(bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self))
+            status.st_ino = .init(truncatingIfNeeded: bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self))
+            status.st_size = .init(truncatingIfNeeded: bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self))
             status.st_dev = .init(MountInfo.device(word(136), word(140)))
             return 0
         }

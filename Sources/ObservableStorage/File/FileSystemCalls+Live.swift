@@ -32,7 +32,7 @@ extension FileSystemCalls {
         untimedStatus: { folder, name throws(SystemError) in
             var status = stat()
             try call(folder, name) { readUntimedStatus($0, $1, &status) }
-            return FileStatus(status)
+            return FileStatus(status, isTimed: false)
         },
         setOwner: { descriptor, owner, group throws(SystemError) in try call { fchown(descriptor, owner, group) } },
         setPermissions: { descriptor, permissions throws(SystemError) in try call { fchmod(descriptor, permissions) } },

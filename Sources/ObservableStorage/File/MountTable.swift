@@ -21,9 +21,18 @@
         private struct Table {
             /// Reports changes, and is never closed.
             let descriptor: Int32
-            let inode: UInt64
-            var types: [UInt64: String] = [:]
-            var points: Set<String> = []
+            let identity: FileIdentity
+            var types: [UInt64: String]
+            let points: Set<String>
+            /// Whether a change was reported, which is done once, and could not be read.
+            var isOutdated = false
+            /// The devices that a table which was opened for them lacked as well.
+            var lacking: Set<UInt64> = []
+
+            init(_ mounts: [MountInfo], of descriptor: Int32, _ identity: FileIdentity) {
+                (self.descriptor, self.identity) = (descriptor, identity)
+                (types, points) = (MountTable.types(mounts), Set(mounts.map(\.point)))
+            }
         }
 
         /// Read again only after the descriptor has reported a mount or unmount.
@@ -37,7 +46,19 @@
 
         /// The type of the file system with a file's device number; nil if it is unknown, as for the subvolumes of a btrfs.
         func fileSystemType(of device: UInt64) -> String? {
-            current()?.types[device]
+            let table = current()
+            if let type = table?.types[device] { return type }
+            if table?.lacking.contains(device) == true { return nil }
+            // The descriptor may show the mounts of a namespace that this process has left, or share its changes with a forked child.
+            guard let descriptor = MountInfo.open(calls) else { return nil }
+            defer { calls.discard(descriptor) }
+            guard let mounts = MountInfo.all(from: descriptor, calls) else { return nil }
+            let type = Self.types(mounts)[device]
+            known.withLock { known in
+                known?.types[device] = type
+                if type == nil { known?.lacking.insert(device) }
+            }
+            return type
         }
 
         /// Whether a folder or file is a mount point.
@@ -55,25 +76,26 @@
         /// The current mounts, or the last ones that could be read; nil if none could.
         private func current() -> Table? {
             known.withLock { known in
-                if let table = known, inode(of: table.descriptor) == table.inode {
+                // A program that closes all descriptors has also closed that of the table, which may be another file's now.
+                if let table = known, identity(of: table.descriptor)?.isSameFile(as: table.identity) == true {
                     var request = pollfd(fd: table.descriptor, events: Int16(POLLPRI), revents: 0)
-                    guard poll(&request, 1, 0) != 0, let mounts = MountInfo.all(from: table.descriptor, calls) else { return table }
-                    known?.types = Self.types(mounts)
-                    known?.points = Set(mounts.map(\.point))
+                    if poll(&request, 1, 0) != 0 { known?.isOutdated = true }
+                    if known?.isOutdated == true, let mounts = MountInfo.all(from: table.descriptor, calls) {
+                        known = Table(mounts, of: table.descriptor, table.identity)
+                    }
                 } else if let descriptor = MountInfo.open(calls) {
-                    // Also if a program that closes all descriptors has closed that of the table, which may be another file's now.
-                    guard let inode = inode(of: descriptor), let mounts = MountInfo.all(from: descriptor, calls) else {
+                    guard let identity = identity(of: descriptor), let mounts = MountInfo.all(from: descriptor, calls) else {
                         calls.discard(descriptor)
                         return known
                     }
-                    known = Table(descriptor: descriptor, inode: inode, types: Self.types(mounts), points: Set(mounts.map(\.point)))
+                    known = Table(mounts, of: descriptor, identity)
                 }
                 return known
             }
         }
 
-        private func inode(of descriptor: Int32) -> UInt64? {
-            calls.ifPossible { () throws(SystemError) in try calls.status(of: descriptor).identity.inode }
+        private func identity(of descriptor: Int32) -> FileIdentity? {
+            calls.ifPossible { () throws(SystemError) in try calls.status(of: descriptor).identity }
         }
 
         // MARK: Listening

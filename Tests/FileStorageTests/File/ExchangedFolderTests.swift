@@ -104,6 +104,7 @@ import Testing
             var calls = recorded
             calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try recorded.statusOfDescriptor(descriptor)) }
             calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try recorded.statusOfPath(path, followsLinks)) }
+            calls.untimedStatus = { folder, name throws(SystemError) in seen(try recorded.untimedStatus(folder, name)) }
             calls.setOwner = { descriptor, _, _ throws(SystemError) in
                 let inode = try FileSystemCalls.live.statusOfDescriptor(descriptor).identity.inode
                 #expect(!self.ownInodes.contains(inode), "a file that was found changes its owner")
@@ -189,6 +190,11 @@ import Testing
             if theirs.contains(status.identity.inode) || status.kind == .link { status.owner = 65_534 }
             return status
         }
+        calls.untimedStatus = { folder, name throws(SystemError) in
+            var status = try live.untimedStatus(folder, name)
+            if theirs.contains(status.identity.inode) || status.kind == .link { status.owner = 65_534 }
+            return status
+        }
         for (link, target) in [("link", "own/list"), ("folder", "own"), ("missing", "own/none"), ("fine", "theirs/list")] {
             let path = try folder.link(link, to: target) + (link == "folder" ? "/list" : "")
             let file = PropertyListFile(
@@ -254,6 +260,7 @@ extension ExchangedFolderTests {
         var calls = live
         calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try live.statusOfDescriptor(descriptor)) }
         calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try live.statusOfPath(path, followsLinks)) }
+        calls.untimedStatus = { folder, name throws(SystemError) in seen(try live.untimedStatus(folder, name)) }
         calls.setOwner = { _, _, _ in }
         let path = try folder.link("link", to: "theirs") + "/list"
         let file = PropertyListFile(

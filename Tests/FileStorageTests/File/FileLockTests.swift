@@ -299,6 +299,20 @@ import Testing
         #expect(wasContended && looks.withLock { $0.contains(".list.lock") && !$0.contains(".list.journal") })
     }
 
+    @Test("A waiter that did not run until its time limit looks whether others make progress, once more")
+    func stoppedWaiter() throws {
+        let path = try folder.make("list")
+        let lock = try FileHandle(forUpdating: URL(fileURLWithPath: folder.make(".list.lock", "")))
+        try #require(flock(lock.fileDescriptor, LOCK_EX) == 0)
+        let (limit, pauses) = (Duration.milliseconds(20), Recorder<Duration>())
+        var calls = FileSystemCalls.live
+        calls.pause = { duration in
+            pauses.record(duration)
+            if pauses.elements.count == 1 { FileSystemCalls.live.pause(limit) } else { _ = flock(lock.fileDescriptor, LOCK_UN) }
+        }
+        #expect(try FileLock.withLock(for: ResolvedPath(splitting: path), timeout: limit, calls: calls) { _ in true })
+    }
+
     @Test("Waiting continues beyond the time limit while others make progress")
     func progress() throws {
         // On a busy machine, a short time may be over before the thread has looked for the first time.
