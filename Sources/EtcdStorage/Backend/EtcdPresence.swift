@@ -116,7 +116,9 @@ struct EtcdPresence: Sendable {
         do {
             _ = try await client.call(LeaseRequest.revoke(lease), deadline: .now + timeout)
         } catch let failure as EtcdFailure where failure.isLeaseNotFound {
-            // It has expired, or an earlier attempt of the same request has revoked it.
+            // It has expired.
+        } catch let unavailable as EtcdUnavailable where (unavailable.error as? EtcdFailure)?.isLeaseNotFound == true {
+            // An earlier attempt, whose response was lost, has revoked it.
         }
     }
 }

@@ -22,6 +22,22 @@
             _ = try await fixture.client().call(revoke, deadline: .now + .seconds(60))
         }
 
+        @Test("A presence whose lease was revoked by a request without a response has ended")
+        func revokedWithoutResponse() async throws {
+            let requests = Recorder<[UInt8]>()
+            let server = try GRPCServer { call in
+                guard let request = call.receive() else { return }
+                requests.record(request)
+                if requests.elements.count == 1 { call.closeConnection() } else { call.end(5, "etcdserver: requested lease not found") }
+            }
+            let configuration = EtcdConfiguration(
+                endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
+            let presence = EtcdPresence(
+                "a", key: [1], value: [1], timeToLive: .seconds(60), try EtcdClient(configuration), timeout: .seconds(300), renewals: 3)
+            try await presence.end()
+            #expect(requests.elements.count == 2)
+        }
+
         @Test("Every store sees the entry until the presence ends, or is released; its own store at once")
         func ended() async throws {
             let fixture = try await EtcdFixture()

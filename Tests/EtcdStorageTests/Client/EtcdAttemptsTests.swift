@@ -23,6 +23,7 @@ struct EtcdAttemptsTests {
         for error in errors + [Self.noLeader] {
             #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
         }
+        #expect(!attempts.mayHaveArrived)
     }
 
     @Test("A request whose outcome is unknown is sent again, and may have taken effect")
@@ -75,13 +76,14 @@ struct EtcdAttemptsTests {
         let second = try attempts.retry(after: Self.refused, renewsToken: true)
         #expect(second.renewsToken && second.delay > .zero)
         #expect(throws: Self.refused) { try attempts.retry(after: Self.refused, renewsToken: true) }
+        #expect(!attempts.mayHaveArrived)
     }
 
     @Test("A member that has too much to do is left alone for a while")
     func overload() throws {
         var attempts = EtcdAttempts(members: 3)
         let retry = try attempts.retry(after: Self.overloaded, renewsToken: false)
-        #expect(retry.changesMember && retry.delay >= .milliseconds(25))
+        #expect(retry.changesMember && retry.delay >= .milliseconds(25) && !attempts.mayHaveArrived)
     }
 
     @Test("Delays come after all members have failed, double, differ, and end at two seconds")
