@@ -38,6 +38,9 @@ class BoxPublisher: @unchecked Sendable {
     /// The box that slots receive for an element; nil leaves the slots unchanged.
     func slotBox(of element: AnyBox) -> AnyBox? { element }
 
+    /// Releases what was kept of elements, after the end: tokens and streams retain the publisher.
+    func releaseElements() {}
+
     /// Queues an element for all current observers except that of the token `muted`. The caller delivers it, after the lock that
     /// determines the order.
     ///
@@ -74,8 +77,12 @@ class BoxPublisher: @unchecked Sendable {
             state.isFinished = true
             let (readers, listeners) = (state.slots + state.streams, state.listeners)
             (state.slots, state.streams, state.listeners) = ([], [], [])
-            if !readers.isEmpty { deliveries.append(to: reading) { for subscription in readers { subscription.finish() } } }
-            if !listeners.isEmpty { deliveries.append(to: listening) { for subscription in listeners { subscription.finish() } } }
+            for (queue, subscriptions) in [(reading, readers), (listening, listeners)] where !subscriptions.isEmpty {
+                deliveries.append(to: queue) { [self] in
+                    for subscription in subscriptions { subscription.finish() }
+                    releaseElements()
+                }
+            }
         }
     }
 

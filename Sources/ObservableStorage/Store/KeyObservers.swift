@@ -26,6 +26,8 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
         return Box(change.newValue)
     }
 
+    override func releaseElements() { last.exchange(nil) }
+
     /// Subscribes, and queues the current value as a first change if `initial` is given.
     func add(initial: EntryChange?, _ observer: Observer<Change<Value>>, to deliveries: inout Deliveries) -> ObservationToken {
         let subscription = observer.subscription
@@ -80,6 +82,7 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
         if isCoded, isChange {
             let stored = failure == nil && change.new.override == nil ? change.new.stored ?? change.new.fallback : nil
             last.exchange(stored.map { ($0, Box(typed.newValue)) })
+            if isFinished { releaseElements() }
         }
         // A value that this process sets without user code is known to be valid.
         if failure != nil || change.origin != .local || key.definition.typeWhenSet == nil {

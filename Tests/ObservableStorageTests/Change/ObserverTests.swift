@@ -1,3 +1,5 @@
+import PropertyListCoding
+import TestSupport
 import Testing
 
 @testable import ObservableStorage
@@ -12,5 +14,63 @@ struct ObserverTests {
         #expect(list.map(\.id) == created.map(\.id))
         for index in [3, 0, 4, 3, 1] { list.remove(created[index]) }
         #expect(list.map(\.id) == [created[2].id])
+    }
+
+    @Test(
+        "After the end of the store, a token or a stream that is held keeps no value of it", .timeLimit(.minutes(1)),
+        arguments: [true, false])
+    func valuesAreReleased(isStream: Bool) async throws {
+        let live = LiveCount()
+        let key = StorageKey<Counted?>(
+            "a",
+            codec: .custom(
+                encode: { .integer(PropertyListInteger($0.number)) },
+                decode: { Counted(try Int64(propertyListValue: $0), in: live) }))
+        var store: ObservableStore? = try ObservableStore(backend: InMemoryBackend())
+        let (told, tell) = AsyncStream.makeStream(of: Void.self)
+        var token = store?.addUpdateListener(for: key) { _ in tell.yield() }
+        let values = isStream ? store?.values(of: key) : nil
+        store?[key] = Counted(1, in: live)
+        store?[key] = Counted(2, in: live)
+        var calls = told.makeAsyncIterator()
+        for _ in 1...2 { await calls.next() }
+        if isStream { token = nil }
+        try await store?.close()
+        store = nil
+        // What nobody has read stays in the stream.
+        if let values { for await _ in values {} }
+        #expect(await live.isZero())
+        withExtendedLifetime((token, values)) {}
+    }
+}
+
+private final class Counted: Sendable {
+    let number: Int64
+    private let live: LiveCount
+
+    init(_ number: Int64, in live: LiveCount) {
+        (self.number, self.live) = (number, live)
+        live.add(1)
+    }
+
+    deinit { live.add(-1) }
+}
+
+private final class LiveCount: Sendable {
+    private let count = Lock(0)
+    private let changes = AsyncStream.makeStream(of: Void.self)
+
+    func add(_ number: Int) {
+        count.withLock { $0 += number }
+        changes.continuation.yield()
+    }
+
+    /// Waits until it is zero; returns false if the test is cancelled before.
+    func isZero() async -> Bool {
+        var changes = changes.stream.makeAsyncIterator()
+        while count.withLock({ $0 != 0 }) {
+            if await changes.next() == nil { return false }
+        }
+        return true
     }
 }
