@@ -17,7 +17,7 @@ struct FileLock {
     private(set) var wasContended = false
     private let timeout: Duration
     private let isPolling: Bool
-    private let start = ContinuousClock.now
+    private let start: ContinuousClock.Instant
     /// How often a waiter looks for an interruption, and whether others make progress.
     private let checkInterval: Duration
     /// The identities of the file and its journal, one of which changes if a writer makes progress, since when, and when they were read.
@@ -56,7 +56,7 @@ struct FileLock {
         self.timeout = min(timeout, .seconds(1 << 32))
         checkInterval = min(.milliseconds(100), self.timeout / 4)
         (self.target, self.isPolling, self.calls) = (target, isPolling, calls)
-        lockFile = target.lockFile
+        (lockFile, start) = (target.lockFile, calls.uptime())
         progress = ([], start, start)
     }
 
@@ -170,7 +170,7 @@ struct FileLock {
     @discardableResult
     private mutating func timeLeft() throws(StorageError) -> Duration {
         try requireUninterrupted()
-        let now = ContinuousClock.now
+        let now = calls.uptime()
         var left = timeLeft(at: now)
         // Not while others only take their turns: whoever has the lock would write the inode once more, see ``FileSystemCalls/untimedStatus``.
         if timeout > .zero, left <= .zero || progress.read.duration(to: now) >= checkInterval {

@@ -72,6 +72,8 @@ package struct FileSystemCalls: Sendable {
     var isRunning: @Sendable (_ process: pid_t) -> Bool
     /// A number that makes the name of a temporary file unique.
     var random: @Sendable () -> UInt64
+    /// The clock by which waiting is limited.
+    var uptime: @Sendable () -> ContinuousClock.Instant = { .now }
     /// Identifies the run of the system; 0 if that is not known.
     var boot = bootIdentifier
     /// What the system allows, depending on where a file is.

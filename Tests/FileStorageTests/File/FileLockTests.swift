@@ -299,20 +299,6 @@ import Testing
         #expect(wasContended && looks.withLock { $0.contains(".list.lock") && !$0.contains(".list.journal") })
     }
 
-    @Test("A waiter that did not run until its time limit looks whether others make progress, once more")
-    func stoppedWaiter() throws {
-        let path = try folder.make("list")
-        let lock = try FileHandle(forUpdating: URL(fileURLWithPath: folder.make(".list.lock", "")))
-        try #require(flock(lock.fileDescriptor, LOCK_EX) == 0)
-        let (limit, pauses) = (Duration.milliseconds(20), Recorder<Duration>())
-        var calls = FileSystemCalls.live
-        calls.pause = { duration in
-            pauses.record(duration)
-            if pauses.elements.count == 1 { FileSystemCalls.live.pause(limit) } else { _ = flock(lock.fileDescriptor, LOCK_UN) }
-        }
-        #expect(try FileLock.withLock(for: ResolvedPath(splitting: path), timeout: limit, calls: calls) { _ in true })
-    }
-
     @Test("Waiting continues beyond the time limit while others make progress")
     func progress() throws {
         // On a busy machine, a short time may be over before the thread has looked for the first time.
@@ -363,6 +349,80 @@ import Testing
         queue.letGo()
         #expect(try FileLock.withLock(for: queue.path, timeout: .seconds(50), calls: queue.calls) { true })
         #expect(queue.arrived.elements.count <= 2)
+    }
+
+    @Test("A waiter for a lock file that was replaced is not continued")
+    func turnForReplacedFile() throws {
+        let queue = try Queue(folder)
+        // On a busy machine, the time may be over before an attempt begins to wait.
+        while queue.arrived.elements.isEmpty {
+            #expect(throws: StorageError.self) {
+                try FileLock.withLock(for: queue.path, timeout: .milliseconds(10), calls: queue.calls) {}
+            }
+        }
+        try Disk.remove(queue.lock)
+        let other = try FileHandle(forUpdating: URL(fileURLWithPath: folder.make(".list.lock", "")))
+        try #require(flock(other.fileDescriptor, LOCK_EX) == 0)
+        var calls = FileSystemCalls.live
+        calls.awaitLock = { descriptor throws(SystemError) in
+            _ = flock(other.fileDescriptor, LOCK_UN)
+            try FileSystemCalls.live.awaitLock(descriptor)
+        }
+        #expect(try FileLock.withLock(for: queue.path, timeout: .seconds(500), calls: calls) { true })
+        queue.letGo()
+    }
+
+    @Test("A waiter that acquires the lock after it gave up, or while it does, releases it", arguments: [false, true])
+    func turnThatNobodyTakes(isLate: Bool) throws {
+        let queue = try Queue(folder)
+        let acquired = DispatchSemaphore(value: 0)
+        let letGo = { @Sendable in
+            queue.letGo()
+            acquired.wait()
+        }
+        let start = ContinuousClock.now
+        let (limits, looks) = (Recorder<Int>(), Recorder<Int>())
+        var calls = queue.calls
+        calls.awaitLock = { [calls] descriptor throws(SystemError) in
+            try calls.awaitLock(descriptor)
+            acquired.signal()
+        }
+        // While it is in the kernel's queue, its time limit passes from one look at the clock to the next.
+        calls.uptime = {
+            if !queue.arrived.elements.isEmpty { limits.record(0) }
+            return start + .seconds(limits.elements.count)
+        }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            if path.path == queue.path, !queue.arrived.elements.isEmpty {
+                looks.record(0)
+                // The last look: it gives up if nothing has changed since the first one.
+                if isLate, looks.elements.count == 2 { letGo() }
+            }
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+        }
+        #expect(throws: StorageError.locked(file: queue.path, waited: .milliseconds(500))) {
+            try FileLock.withLock(for: queue.path, timeout: .milliseconds(500), calls: calls) {}
+        }
+        if !isLate { letGo() }
+        while try !isFree(".list.lock") { try #require(!Task.isCancelled) }
+    }
+
+    @Test("A waiter in the kernel's queue that is interrupted does not wait until its time limit")
+    func interruptedWaiter() throws {
+        let queue = try Queue(folder)
+        let interruption = Interruption()
+        var calls = FileSystemCalls.live
+        calls.awaitLock = { descriptor throws(SystemError) in
+            interruption.request(.suspension)
+            try FileSystemCalls.live.awaitLock(descriptor)
+        }
+        #expect(throws: StorageError.suspended(file: queue.path)) {
+            try Interruption.$current.withValue(interruption) {
+                // Longer than the time limit of the tests.
+                try FileLock.withLock(for: queue.path, timeout: .seconds(5_000), calls: calls) {}
+            }
+        }
+        queue.letGo()
     }
 
     #if os(Linux)
