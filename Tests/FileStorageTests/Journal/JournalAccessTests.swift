@@ -190,6 +190,63 @@ struct JournalAccessTests {
         expectTold(backend, "user 12345")
     }
 
+    /// A reader of a list whose calls see some files as another user's.
+    private func reader(_ fixture: JournalFixture, seeing others: [String]) throws -> PropertyListFile {
+        let inodes = Set(try others.compactMap { try FileSystemCalls.live.status(at: $0)?.identity.inode })
+        let live = FileSystemCalls.live
+        @Sendable func seen(_ status: FileStatus) -> FileStatus {
+            var status = status
+            if inodes.contains(status.identity.inode) { status.owner = 65_534 }
+            return status
+        }
+        var calls = live
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try live.statusOfDescriptor(descriptor)) }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try live.statusOfPath(path, followsLinks)) }
+        calls.untimedStatus = { folder, name throws(SystemError) in seen(try live.untimedStatus(folder, name)) }
+        return PropertyListFile(at: fixture.file, configuration: .with { $0.access = .readOnly }, calls: calls)
+    }
+
+    @Test("A journal counts if it belongs to the owner of the list; without a list, another user's is not told")
+    func owners() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        let stranger = try reader(fixture, seeing: [fixture.journal.path])
+        #expect(try stranger.load().values == ["a": 1])
+        expectTold(stranger, "user 65534")
+        let owner = try reader(fixture, seeing: [fixture.journal.path, fixture.file.path])
+        #expect(try owner.load().values == ["a": 2])
+        #expect(owner.told.isEmpty)
+        let early = try reader(fixture, seeing: [fixture.journal.path])
+        try FileManager.default.removeItem(at: fixture.file)
+        #expect(try early.load().values.isEmpty)
+        #expect(early.told.isEmpty)
+    }
+
+    @Test("What another user puts in place of a journal after it was looked at is not read", arguments: [false, true])
+    func exchanged(isPipe: Bool) throws {
+        let fixture = try JournalFixture(["a": 1])
+        if isPipe {
+            try #require(mkfifo(fixture.journal.path, 0o600) == 0)
+        } else {
+            try fixture.backend().set(["a": 2])
+        }
+        let inode = try FileIdentity(path: fixture.journal.path)?.inode
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.untimedStatus = { [fixture] folder, name throws(SystemError) in
+            // Still a file of this user's.
+            if name.hasSuffix(fixture.list.journal.name) { return try live.untimedStatus(AT_FDCWD, fixture.file.path) }
+            return try live.untimedStatus(folder, name)
+        }
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            var status = try live.statusOfDescriptor(descriptor)
+            if !isPipe, status.identity.inode == inode { status.owner = 65_534 }
+            return status
+        }
+        let reader = PropertyListFile(at: fixture.file, configuration: .with { $0.access = .readOnly }, calls: calls)
+        #expect(try reader.load().values == ["a": 1])
+    }
+
     @Test("A list that is a layer of a store is only read, and so is its journal")
     func layer() throws {
         let (fixture, own) = (try JournalFixture(["a": 1]), try JournalFixture())
