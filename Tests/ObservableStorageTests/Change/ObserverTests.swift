@@ -16,6 +16,34 @@ struct ObserverTests {
         #expect(list.map(\.id) == [created[2].id])
     }
 
+    @Test("A publisher calls its subscribers in that order, until each is cancelled")
+    func publishingOrder() {
+        let publisher = ChangePublisher<Int>()
+        let seen = Recorder<Int>()
+        let created = (0..<4).map { number in Observer<Int>(onReceive: { _ in seen.record(number) }, onFinish: { seen.record(-number) }) }
+        var deliveries = Deliveries()
+        let tokens = [2, 0, 3, 1].map { publisher.add(created[$0], to: &deliveries) }
+        publisher.publish(1)
+        #expect(seen.elements == [0, 1, 2, 3])
+        tokens[1].cancel()
+        publisher.publish(2)
+        publisher.finish()
+        #expect(seen.elements == [0, 1, 2, 3, 1, 2, 3, -1, -2, -3])
+    }
+
+    @Test("Update listeners of a key are called in the order of their subscriptions", arguments: Fixture.allCases)
+    func listeningOrder(fixture: Fixture) throws {
+        let store = try fixture.make().open()
+        let seen = Recorder<String>()
+        let tokens = ["a", "b", "c"].map { name in store.addUpdateListener(for: Keys.count) { _ in seen.record(name) } }
+        store[Keys.count] = 1
+        tokens[0].cancel()
+        let last = store.addUpdateListener(for: Keys.count) { _ in seen.record("d") }
+        store[Keys.count] = 2
+        #expect(seen.elements == ["a", "b", "c", "b", "c", "d"])
+        withExtendedLifetime((tokens, last)) {}
+    }
+
     @Test(
         "After the end of the store, a token or a stream that is held keeps no value of it", .timeLimit(.minutes(1)),
         arguments: [true, false])
