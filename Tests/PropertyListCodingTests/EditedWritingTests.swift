@@ -308,6 +308,7 @@ import Testing
             }()
         ),
         ("an array", BinaryList([0xA1, 1], [0x09])),
+        ("an object of an unknown type that nothing refers to", BinaryList([0xD1, 1, 2], Array("Qa".utf8), [0x10, 7], [0x70])),
     ]
 
     @Test("Lists with what this writer does not write are written anew", arguments: unusual.indices)
@@ -360,6 +361,10 @@ import Testing
         var cyclic = BinaryList([0xD1, 1, 2], Array("Qa".utf8))
         cyclic.offsets = [8, 11, 8]
         #expect(edited(cyclic.data, of: ["a": 1], ["a": 2]) == nil)
+        var other = BinaryList([0xD1, 1, 2], Array("Qa".utf8), [0x10, 7])
+        #expect(edited(other.data, of: ["a": 7], ["a": 2]) != nil)
+        other.header = Array("bplist10".utf8)
+        #expect(edited(other.data, of: ["a": 7], ["a": 2]) == nil)
         #expect(edited(Data(), of: [:], ["a": 2]) == nil)
         #expect(edited(Data("<plist/>".utf8), of: [:], ["a": 2]) == nil)
     }
