@@ -15,9 +15,7 @@ extension ListFile {
     func storeDeadLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
         let folder = EditLogFolder(list: target, calls: calls)
         for _ in 0..<Self.maximumBatches {
-            let logs = try calls.reading(name, "looking for logs of edits in \(target.editLogs.path)") {
-                () throws(SystemError) in try folder.deadLogs()
-            }
+            let logs = try deadLogs(in: folder)
             if logs.isEmpty { return true }
             var areStored = false
             defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
@@ -26,6 +24,13 @@ extension ListFile {
             if logs.count < EditLogFolder.maximumLogs { return true }
         }
         return true
+    }
+
+    /// The logs of stores that have died; see ``EditLogFolder/deadLogs()``.
+    func deadLogs(in folder: EditLogFolder) throws(StorageError) -> [DeadEditLog] {
+        try calls.reading(name, "looking for logs of edits in \(folder.list.editLogs.path)") {
+            () throws(SystemError) in try folder.deadLogs()
+        }
     }
 
     /// Replays the edits of dead stores.

@@ -35,7 +35,7 @@ extension EditLogFolder {
                 if let log = try deadLog(path, of: owner) { found.append(log) }
                 if found.count == Self.maximumLogs { break }
             }
-            if !found.isEmpty, !(try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }) {
+            if !found.isEmpty, !(try mayRemove(from: folder)) {
                 release(found.map(\.log))
                 return []
             }
@@ -47,6 +47,14 @@ extension EditLogFolder {
         let replaced = Set(found.compactMap(\.log.content?.replaced))
         for index in found.indices { found[index].log.content?.drop(ifReplacedBy: replaced) }
         return found.sorted { $0.time < $1.time }.map(\.log)
+    }
+
+    private func mayRemove(from folder: OpenFolder) throws(SystemError) -> Bool {
+        do throws(SystemError) {
+            return try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }
+        } catch let error where error.code == EROFS {
+            return false
+        }
     }
 
     private func byAge(_ logs: [ResolvedPath]) throws(SystemError) -> [ResolvedPath] {

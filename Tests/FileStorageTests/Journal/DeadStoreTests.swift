@@ -278,6 +278,30 @@ struct DeadStoreTests {
         #expect(fixture.logNames.isEmpty)
     }
 
+    @Test("Who may not remove logs, as on a read-only file system, reads the list without them", arguments: [EACCES, EROFS])
+    func unremovable(code: Int32) throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        var calls = FileSystemCalls.live
+        calls.checkWriting = { _ throws(SystemError) in throw SystemError(code) }
+        let backend = fixture.backend(calls: calls)
+        #expect(try backend.load().values == ["k": 1])
+        #expect(failures(backend).isEmpty, "\(failures(backend))")
+        #expect(fixture.logNames.count == 1)
+    }
+
+    @Test("A failure to look for logs is told with their folder and the system's reason, and the list is read")
+    func unlisted() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        var calls = FileSystemCalls.live
+        calls.list = { _ throws(SystemError) in throw SystemError(EIO) }
+        let backend = fixture.backend(calls: calls)
+        #expect(try backend.load().values == ["k": 1])
+        let reason = "\(SystemError(EIO).reason) (looking for logs of edits in \(fixture.logs))"
+        #expect(failures(backend) == [.unreadable(file: fixture.file.path, reason: reason)])
+    }
+
     @Test("A folder of logs that is something else does not keep anybody from writing", arguments: ["file", "loop", "dangling", "FIFO"])
     func occupied(kind: String) throws {
         let fixture = try EditLogFixture(["k": 1])
