@@ -122,7 +122,7 @@ extension FileLock {
     /// The file is only locked, but that would allow anyone who may create files in the folder to block all writers, or to have files of
     /// other programs locked.
     private func objection(to lock: FileStatus) throws(SystemError) -> String? {
-        if let objection = lock.kind.objection { return "it \(objection)" }
+        if let objection = lock.kind.objection { return "it \(objection); remove it" }
         if lock.identity.size > 0 { return "it is not empty, so it may be another file that was moved there; move it away" }
         if lock.links > 1 { return "it has \(lock.links) names, so it may be another file that was linked there; remove it" }
         if lock.owner == geteuid() || lock.owner == 0 { return nil }

@@ -34,8 +34,8 @@ extension Journal {
     ///
     /// It has a history of its own: others may know of commits that are lost.
     private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
-        let reason = "there is no complete record at this offset; a new journal was made without it"
-        list.reports.report([.malformed(file: state.file.path.path, offset: state.end, reason: reason)])
+        let reason = "there is no complete record at byte \(state.end); a new journal was made without it"
+        list.reports.report([.unreadable(file: state.file.path.path, reason: reason)])
         return try make(over: content, restored(state, over: content), at: target)
     }
 

@@ -42,8 +42,11 @@ extension Journal {
             guard let file = try JournalFile.open(of: target, calls: list.calls) else { return nil }
             return JournalState(file, try file.records(), after: known)
         } catch {
-            guard case .malformed = error else { throw error }
-            if !wasDamageReported.exchange(true, ordering: .relaxed) { list.reports.report([error]) }
+            guard case .malformed(let file, let offset, _, _, let reason, _) = error else { throw error }
+            if !wasDamageReported.exchange(true, ordering: .relaxed) {
+                let outcome = "\(target.name) is read without it, and the next edit makes a new one"
+                list.reports.report([.unreadable(file: file, reason: "\(reason) (byte \(offset ?? 0)); \(outcome)")])
+            }
             return nil
         }
     }

@@ -86,11 +86,9 @@ import Testing
         try folder.link(".b.lock", to: "nowhere")
         _ = try folder.makePipe(".c.lock")
         try folder.makeFolder(".d.lock")
-        let reasons = [
-            "a": "it is a symbolic link, not a file", "b": "it is a symbolic link, not a file", "c": "it is a named pipe, not a file",
-            "d": "it is a folder, not a file",
-        ]
-        for (name, reason) in reasons {
+        let kinds = ["a": "a symbolic link", "b": "a symbolic link", "c": "a named pipe", "d": "a folder"]
+        for (name, kind) in kinds {
+            let reason = "it is \(kind), not a file; remove it"
             #expect(throws: unusable(".\(name).lock", reason, list: name)) { try lock(name) }
         }
         #expect(try folder.names() == [".a.lock", ".b.lock", ".c.lock", ".d.lock", "victim"])

@@ -190,6 +190,21 @@ struct JournalAccessTests {
         expectTold(backend, "user 12345")
     }
 
+    @Test("What is no journal is told with what becomes of it", arguments: [JournalMode.off, .full()])
+    func nonsense(mode: JournalMode) throws {
+        let fixture = try JournalFixture(["a": 1])
+        try Data("nonsense".utf8).write(to: fixture.journal)
+        let backend = fixture.backend(mode)
+        #expect(try backend.load().values == ["a": 1])
+        #expect(try backend.set(["b": 2]).values == ["a": 1, "b": 2])
+        let reason = """
+            it does not start with the header of a journal (byte 0); \(fixture.list.name) is read without it, and the next edit makes a new one
+            """
+        #expect(backend.told == [.unreadable(file: fixture.journal.path, reason: reason)])
+        #expect(try !Data(contentsOf: fixture.journal).starts(with: Data("nonsense".utf8)))
+        #expect(try fixture.backend(.off).load().values == ["a": 1, "b": 2])
+    }
+
     /// A reader of a list whose calls see some files as another user's.
     private func reader(_ fixture: JournalFixture, seeing others: [String]) throws -> PropertyListFile {
         let inodes = Set(try others.compactMap { try FileSystemCalls.live.status(at: $0)?.identity.inode })
