@@ -19,7 +19,8 @@ struct Exit {
         case "late": try setLate()
         case "nested": try await exitInside(JSONFileBackend(at: URL(fileURLWithPath: path)))
         case "stuck": try setAndExit(StuckBackend())
-        case "fork": try await fork()
+        case "fork": try await fork(opensAgain: false)
+        case "fork-opened": try await fork(opensAgain: true)
         case "released": try release()
         case "going": try endWhileGoing()
         case "suspended": try await exitSuspended(late: false)
@@ -67,7 +68,9 @@ struct Exit {
     }
 
     /// Forks a child that sets a value and exits normally, and prints how it ended.
-    private func fork() async throws {
+    ///
+    /// - Parameter opensAgain: whether the child opens a store of its own.
+    private func fork(opensAgain: Bool) async throws {
         // Longer than the child's time limit: an endless wait must be detected.
         ObservableStore.exitTimeout = .seconds(3600)
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
@@ -78,7 +81,8 @@ struct Exit {
         let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
         if child == 0 {
             alarm(60)
-            store[Self.count] = 6
+            let own = opensAgain ? try ObservableStore(at: URL(fileURLWithPath: path)) : store
+            own[Self.count] = 6
             exit(7)
         }
         var status: Int32 = 0

@@ -130,9 +130,11 @@ actor Synchronizer {
     nonisolated func scheduleFlush(retaining store: ObservableStore? = nil) {
         guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
         guard !StoreRegistry.all.isForkedChild else {
-            return cache.reports.report(
-                .unwritable(
-                    file: storage.name, reason: "the store was opened before this process was forked; open it in the child", edits: .kept))
+            let reason = """
+                a store was opened before this process was forked, and a forked child writes nothing; fork before that, or execute a program in \
+                the child
+                """
+            return cache.reports.report(.unwritable(file: storage.name, reason: reason))
         }
         storage.executor.queue.async {
             // Starting this thread may have taken the processor from the one that made the edit, which does not wait for the commit.
