@@ -2,6 +2,9 @@ package import ObservableStorage
 package import PropertyListCoding
 
 /// A key with a lease, which is renewed as long as the process runs.
+///
+/// The transaction that stores it also writes a receipt, a reserved key with the same lease, which shows that it has taken effect: sent
+/// again after a lost response, it does not replace what others have stored or removed since.
 struct EtcdPresence: Sendable {
     /// Another process has stored the key, after the lease had expired.
     struct Replaced: Error, CustomStringConvertible {
@@ -15,6 +18,7 @@ struct EtcdPresence: Sendable {
     let name: String
     let key: [UInt8]
     let value: [UInt8]
+    let keys: EntryKeys
     /// The time to live in seconds.
     let timeToLive: Int64
     let client: EtcdClient
@@ -24,19 +28,17 @@ struct EtcdPresence: Sendable {
     let renewals: Int
     // Identifies the history, until that is stored.
     private var history: EtcdHistoryIdentity.Write?
-    /// The revision in which it was last stored; 0 before.
-    private(set) var revision: Int64 = 0
+    /// The revision in which the key was stored with the lease; 0 if it is not known to be.
+    var revision: Int64 = 0
     private var lease: Int64 = 0
-    // Whether the key is known to have been stored with the lease.
-    var isStored = false
     private var interval = Duration.zero
 
     init(
-        _ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ client: EtcdClient, timeout: Duration, renewals: Int,
-        history: EtcdHistoryIdentity.Write? = nil
+        _ name: String, key: [UInt8], value: [UInt8], _ keys: EntryKeys, timeToLive: Duration, _ client: EtcdClient, timeout: Duration,
+        renewals: Int, history: EtcdHistoryIdentity.Write? = nil
     ) {
-        self.history = history
-        (self.name, self.key, self.value, self.client, self.timeout, self.renewals) = (name, key, value, client, timeout, renewals)
+        (self.name, self.key, self.value, self.keys, self.client) = (name, key, value, keys, client)
+        (self.timeout, self.renewals, self.history) = (timeout, renewals, history)
         self.timeToLive = max(1, timeToLive.components.seconds + (timeToLive.components.attoseconds > 0 ? 1 : 0))
     }
 
@@ -53,29 +55,30 @@ struct EtcdPresence: Sendable {
     }
 
     private mutating func put(isReplacing: Bool) async throws {
-        isStored = false
-        var request = TxnRequest()
-        if !isReplacing { request.compares = [TxnRequest.Compare(key: key, modRevision: 0)] }
-        request.success = [.put(key: key, value: value, lease: lease)]
+        revision = 0
+        let receipt = keys.receipt(of: lease)
+        var request = TxnRequest(
+            compares: [TxnRequest.Compare(key: receipt, modRevision: 0)],
+            success: [.put(key: key, value: value, lease: lease), .put(key: receipt, value: [], lease: lease)],
+            failure: [.range(RangeRequest(key: receipt))])
+        if !isReplacing { request.compares.append(TxnRequest.Compare(key: key, modRevision: 0)) }
         let history = history.take()
         if let history {
             request.compares.append(history.compare)
             request.success.append(history.put)
         }
-        request.failure = [.range(RangeRequest(key: key))]
         let response = try await client.call(request, deadline: .now + timeout)
         if response.succeeded {
             revision = response.header.revision
-        } else if let found = response.ranges.first??.first, found.lease == lease {
-            // An earlier attempt of the same request has stored it.
-            revision = found.modRevision
+        } else if let stored = response.ranges.first??.first {
+            // An earlier attempt has taken effect, whatever others have done since.
+            revision = stored.modRevision
         } else if history != nil {
             // Another process has stored the history's number meanwhile.
             return try await put(isReplacing: isReplacing)
         } else {
             throw Replaced(name: name)
         }
-        isStored = true
     }
 
     /// Renews the lease until the task is cancelled, and stores the key again if the lease has expired.
@@ -92,7 +95,7 @@ struct EtcdPresence: Sendable {
                     let renewed = try await client.call(LeaseRequest.keepAlive(lease), deadline: .now + interval)
                     if renewed.timeToLive <= 0 {
                         try await store(isReplacing: false)
-                    } else if !isStored {
+                    } else if revision == 0 {
                         try await put(isReplacing: false)
                     }
                 } catch let failure as EtcdFailure where failure.isLeaseNotFound {
@@ -166,7 +169,7 @@ extension EtcdBackend: PresenceBackend {
         }
         let bytes = try EntryValue.encode(value, for: name)
         let presence = EtcdPresence(
-            name, key: key, value: bytes, timeToLive: timeToLive, client, timeout: callTimeout, renewals: follower.timing.renewals,
+            name, key: key, value: bytes, keys, timeToLive: timeToLive, client, timeout: callTimeout, renewals: follower.timing.renewals,
             history: history)
         try Task.checkCancellation()
         do {
@@ -180,4 +183,9 @@ extension EtcdBackend: PresenceBackend {
             throw StorageError.outcomeUnknown(storage: self.name, reason: "\(unavailable.error); the entry ends with its time to live")
         }
     }
+}
+
+extension EntryKeys {
+    /// A reserved key that is stored together with the key of a presence, and deleted with their lease.
+    fileprivate func receipt(of lease: Int64) -> [UInt8] { reservedKey("presence/" + String(lease, radix: 16)) }
 }

@@ -51,9 +51,8 @@ actor EtcdClient {
     /// Sends a request and returns the response.
     ///
     /// It is sent again, to the next member, if it did not arrive, if its outcome is unknown, or if the member has no leader or is
-    /// overloaded: a request must have the same effect if it is executed several times. (That which stores a presence over a value, if it is
-    /// executed again, also replaces what others have stored since.) After all members have failed, there is a delay of up to two seconds,
-    /// which ends when one of them serves another request.
+    /// overloaded: a request must have the same effect if it is executed several times. After all members have failed, there is a delay of up
+    /// to two seconds, which ends when one of them serves another request.
     ///
     /// - Parameters:
     ///   - deadline: when the call times out. The very first call may take longer, because it fetches a token.

@@ -33,9 +33,61 @@
             let configuration = EtcdConfiguration(
                 endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
             let presence = EtcdPresence(
-                "a", key: [1], value: [1], timeToLive: .seconds(60), try EtcdClient(configuration), timeout: .seconds(300), renewals: 3)
+                "a", key: [1], value: [1], EntryKeys(prefix: ""), timeToLive: .seconds(60), try EtcdClient(configuration),
+                timeout: .seconds(300), renewals: 3)
             try await presence.end()
             #expect(requests.elements.count == 2)
+        }
+
+        @Test(
+            "A presence whose first request has no response replaces what was stored before it took effect, and nothing later",
+            arguments: [(true, true), (true, false), (false, true)], [[7], nil] as [[UInt8]?])
+        func storedWithoutResponse(first: (isReplacing: Bool, arrives: Bool), other: [UInt8]?) async throws {
+            let fixture = try await EtcdFixture()
+            let (isReplacing, arrives) = first
+            let write = { @Sendable in
+                if let other { try await fixture.put("workers/7", other) } else { try await fixture.delete("workers/7") }
+            }
+            if isReplacing { try await fixture.put("workers/7", [6]) }
+            // A member that loses the first request to store, or its response, while another process writes the entry.
+            let requests = Recorder<[UInt8]>()
+            let server = try GRPCServer { call in
+                guard let message = call.receive() else { return }
+                let isStoring = call.path == TxnRequest().path
+                if isStoring { requests.record(message) }
+                let isLost = isStoring && requests.elements.count == 1
+                Task {
+                    do {
+                        if arrives || !isLost {
+                            let response = try await EtcdCall.response(to: message, call.path, of: fixture.cluster.ports[0])
+                            if !isLost {
+                                call.send(bytes: response.body)
+                                return call.end()
+                            }
+                        }
+                        try await write()
+                        call.closeConnection()
+                    } catch {
+                        call.end(13, "\(error)")
+                    }
+                }
+            }
+            var configuration = fixture.configuration
+            configuration.endpoints = [server.endpoint.description]
+            var presence = EtcdPresence(
+                "workers/7", key: fixture.keys.start + "workers/7".utf8, value: [1], fixture.keys, timeToLive: .seconds(600),
+                try EtcdClient(configuration), timeout: .seconds(60), renewals: 3)
+            try await presence.store(isReplacing: isReplacing)
+            #expect(requests.elements.count == 2)
+            #expect(try await keyValue(fixture)?.value == (arrives ? other : [1]))
+            #expect(try await (keyValue(fixture)?.modRevision == presence.revision) == !arrives)
+
+            // The first request arrives late, or once more.
+            try await write()
+            _ = try await EtcdCall.send(try #require(requests.elements.first), as: TxnRequest(), to: fixture.cluster.ports[0])
+            #expect(try await keyValue(fixture)?.value == other)
+            try await presence.end()
+            #expect(try await keyValue(fixture)?.value == other)
         }
 
         @Test("Every store sees the entry until the presence ends, or is released; its own store at once")
@@ -104,11 +156,13 @@
             let fixture = try await EtcdFixture()
             let client = try fixture.client()
             var presence = EtcdPresence(
-                "a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), client, timeout: .seconds(60),
-                renewals: 6_000)
+                "a", key: fixture.keys.start + "workers/7".utf8, value: [1], fixture.keys, timeToLive: .seconds(600), client,
+                timeout: .seconds(60), renewals: 6_000)
             try await presence.store(isReplacing: true)
-            presence.isStored = false
-            try await fixture.delete("workers/7")
+            // As if the request had not arrived: without the entry and its receipt.
+            presence.revision = 0
+            let lease = try #require(try await keyValue(fixture)).lease
+            for name in ["workers/7", "\0presence/" + String(lease, radix: 16)] { try await fixture.delete(name) }
             let keeping = Task { [presence] in
                 var presence = presence
                 await presence.keep { Issue.record($0) }

@@ -11,10 +11,14 @@ enum EtcdCall {
     static func send<Request: EtcdRequest>(
         _ message: [UInt8], as request: Request, to port: Int, token: String? = nil
     ) async throws -> Request.Response {
+        try Request.Response(of: try await response(to: message, request.path, of: port, token: token))
+    }
+
+    /// Sends a message to a service and method.
+    static func response(to message: [UInt8], _ path: String, of port: Int, token: String? = nil) async throws -> HTTP2Exchange {
         let connection = try await HTTP2Connection.open(Endpoint(host: "127.0.0.1", port: UInt16(port)), deadline: .distant)
         defer { connection.close() }
-        let call = HTTPRequest(calling: request.path, message, token: token)
-        return try Request.Response(of: try await connection.send(call, deadline: .distant))
+        return try await connection.send(HTTPRequest(calling: path, message, token: token), deadline: .distant)
     }
 }
 
