@@ -38,14 +38,16 @@ actor EtcdClient {
     ///
     /// - Parameters:
     ///   - largestResponse: the maximum size of a response in bytes.
-    ///   - tls: the context of the configuration; nil to make it.
+    ///   - readFile: reads the files of certificates and keys.
     /// - Throws: `StorageError` if an endpoint, a certificate or a key cannot be used.
-    init(_ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20, tls: TLSContext? = nil) throws {
+    init(
+        _ configuration: EtcdConfiguration, largestResponse: Int = 64 << 20, readFile: @escaping TLSContext.FileReader = TLSContext.readFile
+    ) throws {
         (self.configuration, self.largestResponse) = (configuration, largestResponse)
         waiter = EventWaiter(queue: executor.queue)
         members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }
         endpointCount = members.count
-        self.tls = try tls ?? configuration.tls.map { try TLSContext($0) }
+        tls = try configuration.tls.map { try TLSContext($0, readFile: readFile) }
     }
 
     /// Sends a request and returns the response.

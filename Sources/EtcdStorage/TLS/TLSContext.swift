@@ -18,10 +18,10 @@ final class TLSContext: @unchecked Sendable {
 
     typealias FileReader = @Sendable (_ path: String) throws -> Data
 
+    static let readFile: FileReader = { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+
     /// Reads the certificates and the key.
-    init(
-        _ configuration: TLSConfiguration, readFile: @escaping FileReader = { try Data(contentsOf: URL(fileURLWithPath: $0)) }
-    ) throws(StorageError) {
+    init(_ configuration: TLSConfiguration, readFile: @escaping FileReader = TLSContext.readFile) throws(StorageError) {
         self.readFile = readFile
         openSSL = try OpenSSL.shared()
         openSSL.clearErrors()

@@ -103,17 +103,15 @@
             let reads = AsyncStream.makeStream(of: Void.self)
             let isHanging = Lock(false)
             let release = DispatchSemaphore(value: 0)
-            let context = try TLSContext(tls()) { path in
+            let configuration = EtcdConfiguration(
+                endpoints: cluster.endpoints, prefix: "", tls: tls(), requestTimeout: .seconds(300), connectTimeout: .seconds(300))
+            let client = try EtcdClient(configuration) { path in
                 if isHanging.exchange(false) {
                     reads.continuation.yield()
                     release.wait()
                 }
                 return try Data(contentsOf: URL(fileURLWithPath: path))
             }
-            let configuration = EtcdConfiguration(
-                endpoints: cluster.endpoints, prefix: "", tls: context.configuration, requestTimeout: .seconds(300),
-                connectTimeout: .seconds(300))
-            let client = try EtcdClient(configuration, tls: context)
             isHanging.exchange(true)
             let request = try put(3)
             let call = Task { try await client.call(request, deadline: .now + .seconds(300)) }
