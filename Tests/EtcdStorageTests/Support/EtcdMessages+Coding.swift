@@ -1,3 +1,5 @@
+import Testing
+
 @testable import EtcdStorage
 
 // The coding that only members need: responses are written, and requests are read.
@@ -52,7 +54,11 @@ extension RangeRequest.Response: MemberMessage {
 
     func write(to writer: inout ProtobufWriter) {
         writer.message(1, header.write)
-        for keyValue in (try? keyValues) ?? [] { writer.message(2, keyValue.write) }
+        do {
+            for keyValue in try keyValues { writer.message(2, keyValue.write) }
+        } catch {
+            Issue.record(error)
+        }
         writer.field(3, hasMore)
         writer.field(4, count)
     }
