@@ -98,11 +98,11 @@ final class EtcdFollower: Sendable {
         case .eventsLost:
             let reason = "the cluster has not sent some changes, a bug of old versions of etcd"
             return [.failed(.historyLost(storage: name, reason: reason))]
-        case .page(let page, let keyCount, let isFirst):
-            if isFirst {
-                state.builder = EtcdReplica.Builder(page.clusterID, page.revision, keyCount: keyCount, keys, named: name)
+        case .page(let snapshot, let page, let keyCount):
+            if page.startIndex == 0 {
+                state.builder = EtcdReplica.Builder(snapshot.clusterID, snapshot.revision, keyCount: keyCount, keys, named: name)
             }
-            state.builder?.add(page.keyValues)
+            state.builder?.add(page)
             return []
         case .reset(let snapshot): return reset(to: snapshot, &state)
         }

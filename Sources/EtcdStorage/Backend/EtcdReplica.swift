@@ -9,7 +9,8 @@ struct EtcdReplica: Sendable {
 
     private let name: String
     private let keys: EntryKeys
-    private let historyKey: [UInt8]
+    // Computed once, because each key is compared with them.
+    private let historyKey, entriesStart: [UInt8]
     /// The cluster whose history this is.
     let clusterID: UInt64
     private(set) var identity: EtcdHistoryIdentity
@@ -48,12 +49,13 @@ struct EtcdReplica: Sendable {
         avoiding histories: Set<String> = []
     ) {
         var builder = Builder(snapshot.clusterID, snapshot.revision, keyCount: snapshot.keyValues.count, keys, named: name)
-        builder.add(snapshot.keyValues)
+        builder.add(snapshot.keyValues[...])
         self = builder.replica(after: earlier, avoiding: histories)
     }
 
     private init(_ clusterID: UInt64, _ revision: Int64, _ keys: EntryKeys, capacity: Int, named name: String) {
-        (self.name, self.keys, historyKey, self.clusterID, self.revision) = (name, keys, keys.history, clusterID, revision)
+        (self.name, self.keys, self.clusterID, self.revision) = (name, keys, clusterID, revision)
+        (historyKey, entriesStart) = (keys.history, keys.entriesStart)
         identity = EtcdHistoryIdentity(clusterID: clusterID)
         revisions = EntryRevisions(keys, capacity: capacity)
     }
@@ -74,7 +76,7 @@ struct EtcdReplica: Sendable {
         }
 
         /// Adds keys that follow those before.
-        mutating func add(_ keyValues: [KeyValue]) {
+        mutating func add(_ keyValues: ArraySlice<KeyValue>) {
             for keyValue in keyValues {
                 replica.updateIdentity(keyValue)
                 guard let name = replica.count(keyValue.key, adding: 1), replica.revisions.insert(keyValue, named: name, &values) else {
@@ -181,7 +183,7 @@ struct EtcdReplica: Sendable {
     /// Counts a key that is not reserved, and returns the name of its entry; nil if it has none.
     private mutating func count(_ key: [UInt8], adding number: Int) -> String? {
         // Keys before the range belong to others.
-        guard !key.lexicographicallyPrecedes(keys.entriesStart) else { return nil }
+        guard !key.lexicographicallyPrecedes(entriesStart) else { return nil }
         switch keys.meaning(of: key) {
         case .entry(let name):
             keyCount += number

@@ -6,19 +6,22 @@ struct EtcdSnapshot: Sendable, Hashable {
     /// The keys in the order of their bytes; without values if only keys were requested.
     var keyValues: [KeyValue]
 
-    /// Appends a page of a range, whose keys have to follow those before.
-    fileprivate mutating func append(_ page: [KeyValue], of range: RangeRequest) throws(EtcdFailure) {
+    /// Decodes and appends a page of a range, whose keys have to follow those before; returns the keys.
+    fileprivate mutating func append(_ page: RangeRequest.Response, of range: RangeRequest) throws -> ArraySlice<KeyValue> {
+        let start = keyValues.count
         var last = keyValues.last?.key
-        for keyValue in page {
+        for unread in page.unread {
+            let keyValue = try KeyValue(unread: unread)
             let isNext = last.map { $0.lexicographicallyPrecedes(keyValue.key) } ?? !keyValue.key.lexicographicallyPrecedes(range.key)
             guard isNext else { throw EtcdFailure(page: "its keys are not in their order, each once") }
             last = keyValue.key
+            keyValues.append(keyValue)
         }
         // NUL means that the range has no end.
         if let last, range.rangeEnd != [0], !last.lexicographicallyPrecedes(range.rangeEnd) {
             throw EtcdFailure(page: "it has keys that are not in the range")
         }
-        keyValues += page
+        return keyValues[start...]
     }
 }
 
@@ -63,12 +66,12 @@ extension EtcdClient {
     ///
     /// - Parameters:
     ///   - pageTimeout: the timeout of each page, and of each attempt with a smaller one.
-    ///   - receive: called with each page, while the next one is being requested: its keys, the number of all keys, and whether it is the
-    ///     first page, also of a snapshot that was restarted.
+    ///   - receive: called with each page, while the next one is being requested: the snapshot up to there, the keys of the page, which begin
+    ///     at 0 in the first one, also of a snapshot that was restarted, and the number of all keys.
     /// - Throws: the failure of a page; after several restarts, that of the last one.
     nonisolated(nonsending) func snapshot(
         from start: [UInt8], to end: [UInt8], keysOnly: Bool = false, pageSize: Int64 = 1_000, pageTimeout: Duration,
-        _ receive: (_ page: EtcdSnapshot, _ keyCount: Int, _ isFirst: Bool) -> Void = { _, _, _ in }
+        _ receive: (_ snapshot: EtcdSnapshot, _ page: ArraySlice<KeyValue>, _ keyCount: Int) -> Void = { _, _, _ in }
     ) async throws -> EtcdSnapshot {
         let first = RangeRequest(key: start, rangeEnd: end, limit: pageSize, keysOnly: keysOnly)
         var restarts = 0
@@ -89,22 +92,21 @@ extension EtcdClient {
     }
 
     private nonisolated(nonsending) func snapshot(
-        from first: RangeRequest, pageTimeout: Duration, _ receive: (_ page: EtcdSnapshot, _ keyCount: Int, _ isFirst: Bool) -> Void
+        from first: RangeRequest, pageTimeout: Duration,
+        _ receive: (_ snapshot: EtcdSnapshot, _ page: ArraySlice<KeyValue>, _ keyCount: Int) -> Void
     ) async throws -> EtcdSnapshot {
         var response = try await page(first, timeout: pageTimeout)
         var snapshot = EtcdSnapshot(clusterID: response.header.clusterID, revision: response.header.revision, keyValues: [])
         var memorySize = 0
         func add(_ response: RangeRequest.Response) throws {
-            let isFirst = snapshot.keyValues.isEmpty
-            let page = EtcdSnapshot(clusterID: snapshot.clusterID, revision: snapshot.revision, keyValues: try response.decoded())
-            memorySize += page.keyValues.reduce(0) { $0 + $1.memorySize }
+            let page = try snapshot.append(response, of: first)
+            memorySize += page.reduce(0) { $0 + $1.memorySize }
             let memoryLimit = configuration.memoryLimit
             guard memorySize <= memoryLimit else {
                 let reason = "take more than \(memoryLimit) bytes of memory; choose a longer prefix, or raise EtcdConfiguration.memoryLimit"
                 throw EtcdFailure(code: nil, message: "the keys under the prefix \(reason)")
             }
-            try snapshot.append(page.keyValues, of: first)
-            receive(page, Int(clamping: response.count), isFirst)
+            receive(snapshot, page, Int(clamping: response.count))
         }
         // Half a megabyte of the 64 that a store allows, which a member can send in time.
         while let request = try first.next(after: response, at: snapshot.revision, growingTo: largestResponse / 128) {

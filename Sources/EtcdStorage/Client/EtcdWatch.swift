@@ -9,7 +9,7 @@ enum WatchStep: Sendable {
     /// The member has not sent events that etcd has had for a while; a reset follows.
     case eventsLost
     /// A part of the following reset, unless reading the rest fails; see ``EtcdClient/snapshot(from:to:keysOnly:pageSize:pageTimeout:_:)``.
-    case page(EtcdSnapshot, keyCount: Int, isFirst: Bool)
+    case page(EtcdSnapshot, ArraySlice<KeyValue>, keyCount: Int)
     /// All keys at one revision, which may be an older one; the events in between are not known.
     case reset(EtcdSnapshot)
 }
@@ -93,7 +93,7 @@ struct EtcdWatch: Sendable {
 
     private nonisolated(nonsending) mutating func reset(_ receive: (WatchStep) -> Void) async throws {
         let snapshot = try await client.snapshot(from: range.start, to: range.end, pageTimeout: timing.page) {
-            receive(.page($0, keyCount: $1, isFirst: $2))
+            receive(.page($0, $1, keyCount: $2))
         }
         receive(.reset(snapshot))
         progress = WatchProgress(after: snapshot, memoryLimit: client.configuration.memoryLimit)

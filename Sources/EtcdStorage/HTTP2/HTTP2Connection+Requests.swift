@@ -2,7 +2,6 @@ import Dispatch
 import ObservableStorage
 
 extension HTTP2Connection {
-    private static let largestReadCount = 16
     private static let streamBufferSize = 1 << 20
 
     /// Sends a request and returns the whole response.
@@ -49,10 +48,8 @@ extension HTTP2Connection {
         if Task.isCancelled { throw error(.cancelled) }
         guard deadline > .now else { throw error(.deadlineExceeded) }
         guard let fields = request.fields(for: endpoint, scheme: scheme) else { throw error(.invalidRequest) }
-        // The server may have closed the idle connection, perhaps after bytes that were not read yet. One that sends endlessly must not
-        // block the queue.
-        var count = 0
-        while count < Self.largestReadCount, read() { count += 1 }
+        // The server may have closed the idle connection, perhaps after bytes that were not read yet.
+        read()
         guard failure == nil, session.canOpen else { throw error(failure ?? .noFurtherStreams) }
         let start = (channel?.writtenCount ?? 0) + (channel?.pendingCount ?? 0)
         let id = session.open(fields, request.body, isEnd: !isStream)

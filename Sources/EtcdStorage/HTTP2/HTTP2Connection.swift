@@ -12,6 +12,7 @@ actor HTTP2Connection {
 
     // A server with more than this in its way does not read any more.
     private static let sendBufferSize = 64 << 20
+    private static let largestReadCount = 16
     // Streams have odd numbers.
     private static let connection = 0 as UInt32
 
@@ -118,7 +119,7 @@ actor HTTP2Connection {
 
     private func connectedSocket(to address: SocketAddress, deadline: Instant) async throws(ConnectionError.Reason) -> Socket {
         let socket = try Socket(connectingTo: address, queue: executor.queue) { [weak self] in
-            self?.assumeIsolated { _ = $0.read() }
+            self?.assumeIsolated { $0.read() }
         } onWritable: { [weak self] in
             self?.assumeIsolated {
                 $0.waiter.wake(Self.connection)
@@ -148,16 +149,19 @@ actor HTTP2Connection {
 
     // MARK: - Events
 
-    /// Receives what has arrived; returns whether anything has.
-    func read() -> Bool {
+    /// Receives what has arrived: without switching threads in between, but no more than a megabyte, because a server that sends endlessly
+    /// must not block the queue.
+    func read() {
+        var count = 0
         do throws(ConnectionError.Reason) {
-            guard let bytes = try channel?.receive() else { return false }
-            try receive(bytes)
+            while count < Self.largestReadCount, let bytes = try channel?.receive() {
+                count += 1
+                try receive(bytes)
+            }
         } catch {
             close(error)
         }
         waiter.wake(Self.connection)
-        return true
     }
 
     private func receive(_ bytes: [UInt8]) throws(ConnectionError.Reason) {

@@ -50,14 +50,14 @@
             let client = try EtcdClient.patient(ports: cluster.ports)
             let expected: KeyValuePairs = [1: [1, 8, 64, 227], 7: [7, 56, 237], 299: [299, 1], 300: [300], 301: [300]]
             for (size, counts) in expected {
-                var pages: [(page: EtcdSnapshot, isFirst: Bool)] = []
+                var pages: [(snapshot: EtcdSnapshot, page: ArraySlice<KeyValue>)] = []
                 let snapshot = try await client.snapshot(
                     from: keys.rangeStart, to: keys.rangeEnd, pageSize: Int64(size), pageTimeout: .seconds(30)
-                ) { pages.append(($0, $2)) }
-                #expect(pages.map(\.page.keyValues.count) == counts)
-                #expect(pages.flatMap(\.page.keyValues) == snapshot.keyValues)
-                #expect(pages.allSatisfy { $0.page.revision == snapshot.revision })
-                #expect(pages.map(\.isFirst) == pages.indices.map { $0 == 0 })
+                ) { snapshot, page, _ in pages.append((snapshot, page)) }
+                #expect(pages.map(\.page.count) == counts)
+                #expect(pages.flatMap(\.page) == snapshot.keyValues)
+                #expect(pages.allSatisfy { $0.snapshot.revision == snapshot.revision })
+                #expect(pages.map { $0.page.startIndex == 0 } == pages.indices.map { $0 == 0 })
                 #expect(snapshot.keyValues.count == 300)
                 #expect(Set(snapshot.keyValues.map(\.key)).count == 300)
             }
@@ -95,7 +95,7 @@
             var sizes: [Int] = []
             let snapshot = try await client.snapshot(
                 from: keys.rangeStart, to: keys.rangeEnd, pageSize: 10, pageTimeout: .seconds(30)
-            ) { page, _, _ in sizes.append(page.keyValues.count) }
+            ) { _, page, _ in sizes.append(page.count) }
             #expect(snapshot.keyValues == whole.keyValues)
             #expect(sizes.first == 10)
             #expect(sizes.dropFirst().dropLast().allSatisfy { 20..<80 ~= $0 }, "\(sizes)")
@@ -116,7 +116,7 @@
             var sizes: [Int] = []
             let snapshot = try await client.snapshot(
                 from: keys.rangeStart, to: keys.rangeEnd, pageSize: 32, pageTimeout: .seconds(30)
-            ) { page, _, _ in sizes.append(page.keyValues.count) }
+            ) { _, page, _ in sizes.append(page.count) }
             #expect(sizes == [32] + Array(repeating: 4, count: 9) + [2])
             let whole = try await EtcdClient.patient(ports: cluster.ports)
                 .snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: .seconds(30))
