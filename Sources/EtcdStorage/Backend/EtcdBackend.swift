@@ -27,10 +27,8 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     let callTimeout: Duration
     /// Those that no edit uses at present.
     let transactions = Lock<[EtcdTransaction]>([])
-    /// The transactions whose outcome is unknown, by the identity under which a store repeats their edits.
-    let unknownTransactions = Lock<[UInt64: EtcdTransaction]>([:])
-    /// Those found to have taken effect, in a revision that the watch may not have reached.
-    let effects = Lock<[UInt64: (revision: Int64, history: String)]>([:])
+    /// The transactions whose outcome is unknown, or which the watch has not reached, by the identity under which a store repeats their edits.
+    let unresolved = Lock<[UInt64: EtcdTransaction]>([:])
 
     /// Creates a backend, without connecting to the cluster.
     ///

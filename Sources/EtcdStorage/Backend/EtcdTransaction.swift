@@ -14,6 +14,8 @@ struct EtcdTransaction: Sendable {
     var identity: UInt64?
     /// The last attempt, as the value of the token, if the store repeats its edits and its outcome is unknown.
     private(set) var unknown: String?
+    /// Where that was found to have taken effect, until the watch has reached it.
+    var effect: (revision: Int64, history: String)?
     var client: EtcdClient
     var lease: (id: Int64, renewal: ContinuousClock.Instant)?
     private let token: String
@@ -118,16 +120,17 @@ struct EtcdTransaction: Sendable {
         return .outcomeUnknown(storage: follower.name, reason: reason)
     }
 
+    /// Whether there is nothing to find out about an attempt.
+    var isResolved: Bool { unknown == nil && effect == nil }
+
     /// Finds out whether the attempt with an unknown outcome has taken effect, and prevents it from doing so later.
     ///
-    /// - Returns: the revision in which it has, or 0 if the watch has delivered it; nil if it has not, and also if that cannot be found
-    ///   out, because the token has expired and its event was compacted.
-    nonisolated(nonsending) mutating func resolve() async throws -> Int64? {
-        guard let lost = unknown else { return nil }
+    /// Its ``effect`` is nil if it has not, and also if that cannot be found out, because the token has expired and its event was compacted;
+    /// its revision is 0 if the watch has delivered it.
+    nonisolated(nonsending) mutating func resolve() async throws {
+        guard let lost = unknown else { return }
         if await follower.outcome(of: lost, until: .now) != nil {
-            follower.forget(lost)
-            unknown = nil
-            return 0
+            return settle(lost, storedAt: 0)
         }
         // It may have expired, or belong to another cluster.
         lease = nil
@@ -135,15 +138,15 @@ struct EtcdTransaction: Sendable {
         let request = TxnRequest(
             compares: [tokenCompare], success: [tokenWrite(nextAttempt())], failure: [.range(RangeRequest(key: tokenKey))])
         let response = try await client.call(request, deadline: .now + timeout)
-        follower.forget(lost)
+        let written = response.succeeded ? nil : try Self.keyValue(in: response)
+        revision = response.succeeded ? response.header.revision : written?.modRevision ?? 0
+        settle(lost, storedAt: written?.value == Array(lost.utf8) ? revision : nil)
+    }
+
+    private mutating func settle(_ attempt: String, storedAt revision: Int64?) {
+        follower.forget(attempt)
         unknown = nil
-        if response.succeeded {
-            revision = response.header.revision
-            return nil
-        }
-        let written = try Self.keyValue(in: response)
-        revision = written?.modRevision ?? 0
-        return written?.value == Array(lost.utf8) ? revision : nil
+        if let revision, let history = follower.read({ $0.history }) { effect = (revision, history) }
     }
 
     /// The value of the token in the next transaction.

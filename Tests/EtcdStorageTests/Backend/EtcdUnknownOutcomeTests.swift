@@ -48,7 +48,8 @@
             }
             if arrivesBefore { #expect(try await arrive()) }
             transaction.client = client
-            let revision = try await transaction.resolve()
+            try await transaction.resolve()
+            let revision = transaction.effect?.revision
             #expect((revision != nil) == arrivesBefore)
             if !arrivesBefore { #expect(try await !arrive()) }
             let stored = try await fixture.stored()
