@@ -44,12 +44,15 @@ final class TLSContext: @unchecked Sendable {
     /// etcd's own clients also read them for each connection. It takes 3 ms, and is done on another thread: the file system may hang.
     func current() async throws(StorageError) -> TLSContext {
         guard configuration.hasFiles else { return self }
-        let result = await withCheckedContinuation { continuation in
+        // Through a lock, because the thread sanitizer does not see the order if a continuation is resumed before it is awaited.
+        let result = Lock<Result<TLSContext, StorageError>>(.success(self))
+        await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [configuration, readFile] in
-                continuation.resume(returning: Result { () throws(StorageError) in try TLSContext(configuration, readFile: readFile) })
+                result.exchange(Result { () throws(StorageError) in try TLSContext(configuration, readFile: readFile) })
+                continuation.resume()
             }
         }
-        return try result.get()
+        return try result.withLock { $0 }.get()
     }
 
     private func setProtocol() throws(StorageError) {
