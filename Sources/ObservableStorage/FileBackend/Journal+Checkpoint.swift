@@ -12,7 +12,7 @@ extension Journal {
     /// - Returns: false if another process has written the edits, which still have to be synchronized.
     func checkpoint(as newFormat: PropertyListFormat?) throws -> Bool {
         for _ in 0..<Self.maximumAttempts {
-            let target = try target()
+            let target = try list.target()
             // Adds the edits of other stores, and the changes of other programs, to the journal first.
             guard let state = try upToDate(at: target), let entries = state.entries else { return true }
             try list.removeLeftovers(of: target)

@@ -20,7 +20,7 @@ extension Journal {
         defer { listEdit.drop() }
         var preparations = list.lock.resource == nil && !isLocked ? Self.maximumPreparations : 0
         for _ in 0..<Self.maximumAttempts {
-            let target = try target()
+            let target = try list.target()
             // Before leftovers are removed.
             try list.calls.requireOwnLinks(of: target)
             let entries: StorageEntries?

@@ -76,19 +76,6 @@ final class Journal: Sendable {
         latest.withLock { $0?.file.list == target ? $0 : nil }
     }
 
-    /// The list to which the path leads, with its folder open: usually still that of the known journal, which takes a fifth of the calls of
-    /// resolving the path.
-    func target() throws(StorageError) -> ResolvedPath {
-        if let known = try knownTarget() { return known }
-        return try list.target()
-    }
-
-    private func knownTarget() throws(StorageError) -> ResolvedPath? {
-        // A link of another user that was followed is examined each time.
-        guard list.lock.resource == nil, let known = latest.withLock({ $0?.file.list }), known.linkOwner == nil else { return nil }
-        return try list.calls.leads(list.path.get(), to: known) ? known : nil
-    }
-
     /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, which is reported once.
     private func wantsJournal(_ target: ResolvedPath) -> Bool {
         guard options != nil else { return false }
@@ -105,8 +92,8 @@ final class Journal: Sendable {
     ///
     /// The changes of another program become a commit of the journal: now, or with the next edit if the lock is held or writing fails.
     func load() throws -> StorageEntries? {
-        let unchanged = try knownTarget()
-        guard try isUsed(at: unchanged ?? list.lock.resource ?? list.destination()) else { return nil }
+        let unchanged = list.knownTarget()
+        guard try isUsed(at: unchanged ?? list.destination()) else { return nil }
         let target = try unchanged ?? list.target()
         do {
             return try load(target)
@@ -164,7 +151,7 @@ final class Journal: Sendable {
     func event(of target: ResolvedPath, since reported: inout StorageRevision?) -> StorageEvent? {
         do {
             // Whoever watches the list is told when its path leads elsewhere.
-            let found = try self.target()
+            let found = try list.target()
             guard found == target, case .current(let state) = try view(at: found) else { return .changed }
             defer { reported = state.storageRevision }
             guard let known = reported, let changes = state.changes(since: known) else { return .changed }
@@ -214,6 +201,7 @@ final class Journal: Sendable {
             defer { current = state }
             return current
         }
+        list.keep(state.file.list, isJournaled: true)
         if let format = state.format { list.record(format) }
     }
 
@@ -235,6 +223,7 @@ final class Journal: Sendable {
     /// Keeps what was appended or made under the lock of the list.
     func remember(_ state: JournalState?) {
         latest.exchange(state)
+        list.keep(state?.file.list, isJournaled: true)
         if let format = state?.format { list.record(format) }
     }
 }

@@ -20,7 +20,9 @@ final class ListFile: Sendable {
     private let formatIndex = Atomic(0)
     /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
-    private let watch = Lock<WeakReference<ListWatch>?>(nil)
+    /// The last watch that has not ended, and the list to which the path last led. The folder of that is open while the list is watched, or
+    /// its journal is known.
+    private let kept = Lock<(watch: WeakReference<ListWatch>?, target: ResolvedPath?)>((nil, nil))
     /// Possible remains of incomplete writes: temporary files, of this writer or of writers that died, and content in the file that a
     /// power failure may undo.
     let leftovers = Lock<(temporaries: Bool, content: Bool)>((true, false))
@@ -41,9 +43,19 @@ final class ListFile: Sendable {
     }
 
     /// The last watch of the list that has not ended.
-    var currentWatch: ListWatch? {
-        get { watch.withLock { $0?.object } }
-        set { watch.exchange(newValue.map(WeakReference.init)) }
+    var currentWatch: ListWatch? { kept.withLock { $0.watch?.object } }
+
+    func begin(_ watch: ListWatch) {
+        kept.withLock { $0.watch = WeakReference(watch) }
+    }
+
+    func end(_ watch: ListWatch) {
+        watch.cancel()
+        kept.take { kept in
+            let last = (kept.watch?.object, kept.target)
+            if last.0 === watch { kept = (nil, nil) }
+            return last
+        }
     }
 
     var isReadOnly: Bool { configuration.access == .readOnly }
@@ -64,15 +76,32 @@ final class ListFile: Sendable {
     // MARK: Path and lock
 
     /// The file that this thread has locked, or else the one to which the path currently leads, with its folder open.
-    ///
-    /// For a store that watches the list it usually is the one of the last edit, which takes a fifth of the calls of resolving the path.
     func target() throws(StorageError) -> ResolvedPath {
+        if let known = knownTarget() { return known }
+        let found = try resolved()
+        keep(found, isJournaled: false)
+        return found
+    }
+
+    /// The same if it is known already, which takes a fifth of the calls of resolving the path.
+    func knownTarget() -> ResolvedPath? {
         if let resource = lock.resource { return resource }
         // A link of another user that was followed is examined each time.
-        if let known = currentWatch?.edited, known.linkOwner == nil, calls.isDirect(try path.get(), to: known) { return known }
-        let found = try resolved()
-        currentWatch?.edited = found
-        return found
+        guard let known = kept.withLock({ $0.target }), known.linkOwner == nil else { return nil }
+        do throws(StorageError) {
+            return try calls.leads(path.get(), to: known) ? known : nil
+        } catch {
+            // Resolving it has the same error.
+            return nil
+        }
+    }
+
+    /// Keeps the folder of a list open for later calls, if the list is watched or has a journal.
+    func keep(_ target: ResolvedPath?, isJournaled: Bool) {
+        kept.take { kept in
+            defer { if isJournaled || kept.watch != nil { kept.target = target } }
+            return kept.target
+        }
     }
 
     /// Where the path currently leads, for reading only.

@@ -3,25 +3,13 @@ import Dispatch
 /// The watchers of a list and of its journal, which are not told of what the store that watches them writes.
 final class ListWatch: Sendable {
     // The first watcher is nil before the watch has started; all of it is nil after the watch was cancelled.
-    private let state: Lock<(list: FileWatcher?, target: ResolvedPath?, journal: FileWatcher?, edited: ResolvedPath?)?> = Lock(
-        (nil, nil, nil, nil))
+    private let state: Lock<(list: FileWatcher?, target: ResolvedPath?, journal: FileWatcher?)?> = Lock((nil, nil, nil))
 
     /// The watcher of the list; nil before it has started.
     var watcher: FileWatcher? { state.withLock { $0?.list } }
 
     /// The watcher of the present journal; nil before it has started.
     var journalWatcher: FileWatcher? { state.withLock { $0?.journal } }
-
-    /// The list that was last edited, with its folder open until the watch is cancelled.
-    var edited: ResolvedPath? {
-        get { state.withLock { $0?.edited } }
-        set {
-            state.take { state in
-                defer { state?.edited = newValue }
-                return state?.edited
-            }
-        }
-    }
 
     /// Whether the watch has neither started nor was cancelled.
     var isWaiting: Bool { state.withLock { $0.map { $0.list == nil } ?? false } }
@@ -50,7 +38,7 @@ final class ListWatch: Sendable {
         }
         let replaced = state.take { state in
             guard let known = state else { return watcher }
-            state = (known.list, target, watcher, known.edited)
+            state = (known.list, target, watcher)
             return known.journal
         }
         replaced?.cancel()

@@ -145,12 +145,12 @@ public final class PropertyListFile: BlockingStorageBackend {
             return ObservationToken {}
         }
         let watch = ListWatch()
-        list.currentWatch = watch
+        list.begin(watch)
         let begin = { @Sendable [self] in self.start(watch, of: path, on: queue, report) }
         if let start { start.perform(begin) } else { begin() }
         let token = list.reports.subscribe { error in queue.async { report(.failed(error)) } }
-        return ObservationToken {
-            watch.cancel()
+        return ObservationToken { [list] in
+            list.end(watch)
             token.cancel()
         }
     }

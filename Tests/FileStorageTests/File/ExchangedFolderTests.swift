@@ -122,7 +122,7 @@ import Testing
                     $0.journal = action == .journaledEdit ? .full() : .edits
                 }, calls: calls)
             let watch = ListWatch()
-            if action == .watchedEdit { file.list.currentWatch = watch }
+            if action == .watchedEdit { file.list.begin(watch) }
             if action == .openWithLogs || action == .quarantine { _ = try file.load() }
             _ = try file.edit { $0["c"] = 3 }
             // The list that is watched, or whose journal is known, is not resolved again.
@@ -215,8 +215,10 @@ import Testing
 }
 
 extension ExchangedFolderTests {
-    @Test("A list that is watched is resolved again only after its folder was exchanged, and no folder is open after the watch")
-    func watchedList() throws {
+    @Test(
+        "A list that is watched, or has a journal, is resolved again only after its folder was exchanged, and no folder is open after the watch",
+        arguments: [false, true], [false, true])
+    func keptFolder(isJournaled: Bool, isLinked: Bool) throws {
         let folder = try TemporaryFolder.inMemory()
         try folder.makeFolder("a/conf")
         let recorder = CallRecorder()
@@ -227,17 +229,24 @@ extension ExchangedFolderTests {
             return try recorder.calls.openDescriptor(path, flags, mode)
         }
         calls.pause = { _ in }
-        let file = PropertyListFile(at: folder.file("a/conf/list"), calls: calls)
+        let path = isLinked ? try folder.link("link", to: "a/conf/list") : folder.path("a/conf/list")
+        let file = PropertyListFile(
+            at: URL(fileURLWithPath: path),
+            configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), isJournaled ? .full() : .edits) }, calls: calls)
         let watch = ListWatch()
-        file.list.currentWatch = watch
-        for number in [1, 2, 3] as [PropertyListValue] { try file.set(["a": number]) }
-        #expect(walks.withLock { $0 } == 1)
+        if !isJournaled { file.list.begin(watch) }
+        try file.set(["a": 1])
+        // Its file system is asked whether it supports a journal.
+        #expect(walks.withLock { $0 } == (isJournaled ? 2 : 1))
+        for number in [2, 3] as [PropertyListValue] { try file.set(["a": number]) }
+        #expect(walks.withLock { $0 } == (isJournaled ? 2 : 1))
         try FileManager.default.moveItem(atPath: folder.path("a/conf"), toPath: folder.path("a/former"))
         try folder.makeFolder("a/conf")
         try file.set(["a": 4])
+        if isJournaled { return #expect(try PropertyListFile(at: folder.file("a/conf/list")).load()["a"] == 4) }
         #expect(walks.withLock { $0 } == 2)
         #expect(try ["former", "conf"].map { try PropertyListFile(at: folder.file("a/\($0)/list")).load()["a"] } == [3, 4])
-        watch.cancel()
+        file.list.end(watch)
         #expect(recorder.openDescriptors.isEmpty)
         try file.set(["a": 5])
         #expect(recorder.openDescriptors.isEmpty)
