@@ -41,11 +41,7 @@ extension FileSystemCalls {
     ///
     /// Throws `EPERM` while the device is locked and the protection does not allow opening it.
     func openForProtection(_ path: ResolvedPath) throws(SystemError) -> Int32? {
-        do throws(SystemError) {
-            return try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-        } catch let error where error.isMissing {
-            return nil
-        }
+        try ifPresent { () throws(SystemError) in try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) }
     }
 
     /// The number of the protection class of a file; nil if it is missing or has none.

@@ -134,12 +134,9 @@ extension FileSystemCalls {
         if let objection = old.kind.objection ?? old.writingObjection {
             throw .unwritable(file: target.path, reason: objection)
         }
-        do throws(SystemError) {
-            try uninterrupted { () throws(SystemError) in try checkWriting(target) }
-        } catch let error where error.isMissing {
-            // It was removed just now, and is created again.
-        } catch {
-            throw .unwritable(file: target.path, reason: "\(error.reason) (the file may not be written)")
+        // If it was removed just now, it is created again.
+        try writing(target.path, "the file may not be written") { () throws(SystemError) in
+            _ = try ifPresent { () throws(SystemError) in try checkWriting(target) }
         }
     }
 }

@@ -10,11 +10,7 @@ extension FileSystemCalls {
 
     /// The status of the file at a path; nil if there is none. A link in the last component is only followed on request.
     func status(at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> FileStatus? {
-        do throws(SystemError) {
-            return try uninterrupted { () throws(SystemError) in try statusOfPath(path, followsLinks) }
-        } catch let error where error.isMissing {
-            return nil
-        }
+        try ifPresent { () throws(SystemError) in try statusOfPath(path, followsLinks) }
     }
 
     /// The status of the file at a path; nil if there is none, or it is unavailable.
@@ -28,13 +24,9 @@ extension FileSystemCalls {
 
     /// The status of the file at a path without its times, see ``untimedStatus``; nil if there is none.
     func untimedStatus(at path: ResolvedPath) throws(SystemError) -> FileStatus? {
-        do throws(SystemError) {
-            return try uninterrupted { () throws(SystemError) in
-                guard let folder = path.openFolder else { return try untimedStatus(AT_FDCWD, path.path) }
-                return try untimedStatus(folder.descriptor, path.name)
-            }
-        } catch let error where error.isMissing {
-            return nil
+        try ifPresent { () throws(SystemError) in
+            guard let folder = path.openFolder else { return try untimedStatus(AT_FDCWD, path.path) }
+            return try untimedStatus(folder.descriptor, path.name)
         }
     }
 

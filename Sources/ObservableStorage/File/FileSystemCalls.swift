@@ -149,6 +149,15 @@ extension FileSystemCalls {
         }
     }
 
+    /// Makes a call for a file; returns nil if it is missing.
+    func ifPresent<Result>(_ call: () throws(SystemError) -> Result) throws(SystemError) -> Result? {
+        do throws(SystemError) {
+            return try uninterrupted(call)
+        } catch let error where error.isMissing {
+            return nil
+        }
+    }
+
     /// Makes a call that may fail without harm; returns nil if it does.
     @discardableResult
     func ifPossible<Result>(_ call: () throws(SystemError) -> Result) -> Result? {

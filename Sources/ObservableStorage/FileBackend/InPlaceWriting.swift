@@ -19,20 +19,12 @@ public enum InPlaceWriting: Sendable, Hashable {
         guard let folder else { return target.copy }
         do throws(StorageError) {
             let found = try ResolvedPath(AbsolutePath(folder.path, calls: calls), calls: calls)
-            guard let copies = try open(found, calls) else { return ResolvedPath(target.nameOfCopy, in: found.path) }
-            return ResolvedPath(target.nameOfCopy, in: copies)
+            let copies = try calls.reading(found.path) { () throws(SystemError) in
+                try calls.ifPresent { () throws(SystemError) in try calls.enter(found) }
+            }
+            return copies.map { ResolvedPath(target.nameOfCopy, in: $0) } ?? ResolvedPath(target.nameOfCopy, in: found.path)
         } catch {
             throw .unreadable(file: target.path, reason: "the folder for its copies cannot be followed: \(error)")
-        }
-    }
-
-    private func open(_ folder: ResolvedPath, _ calls: FileSystemCalls) throws(StorageError) -> OpenFolder? {
-        do throws(SystemError) {
-            return try calls.enter(folder)
-        } catch let error where error.isMissing {
-            return nil
-        } catch {
-            throw .unreadable(file: folder.path, reason: error.reason)
         }
     }
 }

@@ -60,12 +60,8 @@ final class JournalFile: Sendable {
     static func open(of list: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> JournalFile? {
         let path = list.journal
         do throws(SystemError) {
-            let (descriptor, isReadOnly): (Int32, Bool)
-            do throws(SystemError) {
-                (descriptor, isReadOnly) = try openForWriting(path, calls)
-            } catch let error where error.isMissing {
-                return nil
-            }
+            let opened = try calls.ifPresent { () throws(SystemError) in try openForWriting(path, calls) }
+            guard let (descriptor, isReadOnly) = opened else { return nil }
             do throws(SystemError) {
                 let status = try calls.status(of: descriptor)
                 guard status.kind == .file, try status.isTrusted(besides: calls.status(at: list), in: calls.folderStatus(of: list)) else {
