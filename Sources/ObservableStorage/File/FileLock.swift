@@ -171,20 +171,21 @@ struct FileLock {
     private mutating func timeLeft() throws(StorageError) -> Duration {
         try requireUninterrupted()
         let now = calls.uptime()
-        var left = timeLeft(at: now)
+        var left = timeToLimit(from: now)
         // Not while others only take their turns: whoever has the lock would write the inode once more, see ``FileSystemCalls/untimedStatus``.
         if timeout > .zero, left <= .zero || progress.read.duration(to: now) >= checkInterval {
             let identities = [target, target.journal].map { calls.statusOrNil(at: $0)?.identity }
             // A waiter that did not run until its limit has nothing to compare with, and waits once more.
             let isUnchanged = identities == progress.identities || progress.identities.isEmpty && left > .zero
             progress = (identities, isUnchanged ? progress.since : now, now)
-            left = timeLeft(at: now)
+            left = timeToLimit(from: now)
         }
         guard left > .zero else { throw .locked(file: target.path, waited: timeout) }
         return left
     }
 
-    private func timeLeft(at now: ContinuousClock.Instant) -> Duration {
+    /// The time until the next of both limits: without progress, and altogether.
+    private func timeToLimit(from now: ContinuousClock.Instant) -> Duration {
         min(timeout - progress.since.duration(to: now), timeout * Self.maximumTimeouts - start.duration(to: now))
     }
 
