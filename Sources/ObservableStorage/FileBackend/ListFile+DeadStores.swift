@@ -13,9 +13,10 @@ extension ListFile {
     /// - Returns: false if the closure did.
     @discardableResult
     func storeDeadLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
-        let folder = EditLogFolder(list: target, calls: calls)
+        var folder = EditLogFolder(list: target, listing: leftovers.withLock { $0.logs }, calls: calls)
+        defer { leftovers.withLock { [folder] in $0.logs = folder.listing } }
         for _ in 0..<Self.maximumBatches {
-            let logs = try deadLogs(in: folder)
+            let logs = try deadLogs(in: &folder)
             if logs.isEmpty { return true }
             var areStored = false
             defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
@@ -27,7 +28,7 @@ extension ListFile {
     }
 
     /// The logs of stores that have died; see ``EditLogFolder/deadLogs()``.
-    func deadLogs(in folder: EditLogFolder) throws(StorageError) -> [DeadEditLog] {
+    func deadLogs(in folder: inout EditLogFolder) throws(StorageError) -> [DeadEditLog] {
         try calls.reading(name, "looking for logs of edits in \(folder.list.editLogs.path)") {
             () throws(SystemError) in try folder.deadLogs()
         }

@@ -67,7 +67,7 @@ extension ListFile {
             return try step()
         } catch {
             let isInPlace = replacement?.isInPlace ?? false
-            leftovers.withLock { $0 = (true, $0.content || isInPlace) }
+            leftovers.withLock { ($0.temporaries, $0.content) = (true, $0.content || isInPlace) }
             throw error
         }
     }

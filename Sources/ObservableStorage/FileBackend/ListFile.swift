@@ -24,8 +24,8 @@ final class ListFile: Sendable {
     /// its journal is known.
     private let kept = Lock<(watch: WeakReference<ListWatch>?, target: ResolvedPath?)>((nil, nil))
     /// Possible remains of incomplete writes: temporary files, of this writer or of writers that died, and content in the file that a
-    /// power failure may undo.
-    let leftovers = Lock<(temporaries: Bool, content: Bool)>((true, false))
+    /// power failure may undo. And the last listing of logs without remains of dead stores.
+    let leftovers = Lock<(temporaries: Bool, content: Bool, logs: EditLogFolder.Listing?)>((true, false, nil))
 
     init(
         _ path: Result<AbsolutePath, StorageError>, named name: String, configuration: PropertyListFile.Configuration,

@@ -76,8 +76,8 @@ extension PropertyListFile {
         do {
             // Usually there are none; opening the folders on the path takes as long as reading a small list.
             guard list.calls.statusOrNil(at: try list.destination().editLogs) != nil else { return }
-            let folder = EditLogFolder(list: try list.resolved(), calls: list.calls)
-            let logs = try list.deadLogs(in: folder)
+            var folder = EditLogFolder(list: try list.resolved(), calls: list.calls)
+            let logs = try list.deadLogs(in: &folder)
             folder.release(logs)
             if !logs.isEmpty { _ = try editReplaying(timeout: .zero) }
         } catch StorageError.locked, StorageError.suspended {
@@ -93,8 +93,8 @@ extension PropertyListFile {
         guard list.lock.resource == nil else { return entries }
         do {
             let target = try list.resolved()
-            let folder = EditLogFolder(list: target, calls: list.calls)
-            let logs = try list.deadLogs(in: folder)
+            var folder = EditLogFolder(list: target, calls: list.calls)
+            let logs = try list.deadLogs(in: &folder)
             defer { folder.release(logs) }
             let identity = try FileIdentity(at: target, calls: list.calls)
             let format = list.format

@@ -18,21 +18,32 @@ extension EditLogFolder {
 
     /// The oldest logs whose owners have died, oldest first; there may be others after these are removed. Empty if this user cannot read or
     /// remove them.
-    func deadLogs() throws(SystemError) -> [DeadEditLog] {
-        guard let folder = try openIfTrusted() else { return [] }
+    mutating func deadLogs() throws(SystemError) -> [DeadEditLog] {
+        let (living, closed) = EditLogFile.living.withLock { $0 }
+        let forks = FileLock.forks
+        // A log of another process is in no such listing, and a new one changes the folder.
+        if let listing, (listing.closed, listing.forks) == (closed, forks),
+            calls.statusOrNil(at: list.editLogs)?.identity == listing.folder
+        {
+            return []
+        }
+        listing = nil
+        let time = calls.now()
+        guard let (folder, status) = try openIfTrusted() else { return [] }
         // Locking the logs of this process would take a tenth of a commit in memory. A forked child has another process number.
         let own = "\(getpid())-"
-        let living = EditLogFile.living.withLock { $0 }
         var logs = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
             .filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
             .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
-        if logs.isEmpty { return [] }
+        if logs.isEmpty {
+            if !status.identity.mayHideWrites(after: time) { listing = (status.identity, closed, forks) }
+            return []
+        }
         if logs.count > Self.maximumLogs { logs = try byAge(logs) }
-        let owner = try calls.status(of: folder.descriptor).owner
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
             for path in logs {
-                if let log = try deadLog(path, of: owner) { found.append(log) }
+                if let log = try deadLog(path, of: status.owner) { found.append(log) }
                 if found.count == Self.maximumLogs { break }
             }
             if !found.isEmpty, !(try mayRemove(from: folder)) {
@@ -66,13 +77,13 @@ extension EditLogFolder {
     }
 
     /// Opens the folder; nil if it is missing, or this user must not trust it or may not read it.
-    private func openIfTrusted() throws(SystemError) -> OpenFolder? {
+    private func openIfTrusted() throws(SystemError) -> (OpenFolder, FileStatus)? {
         do throws(SystemError) {
             let folder = try calls.enter(list.editLogs)
             let own = try calls.status(of: folder.descriptor)
             let owner = try calls.status(at: list)?.owner ?? geteuid()
             guard own.owner == owner, own.permissions & 0o022 == 0 else { return nil }
-            return own.owner == geteuid() || geteuid() == 0 ? folder : nil
+            return own.owner == geteuid() || geteuid() == 0 ? (folder, own) : nil
         } catch let error where error.isMissing || error.isDenied || error.code == ELOOP {
             return nil
         }

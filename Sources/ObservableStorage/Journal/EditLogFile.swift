@@ -9,8 +9,8 @@ import Synchronization
 final class EditLogFile: @unchecked Sendable {
     // Sendable because what changes is used only by its maker before the store has it, and then under the lock of the store.
 
-    /// The paths of the logs of this process, whose owners are known to be alive without trying the lock.
-    static let living = Lock<Set<String>>([])
+    /// The paths of the logs of this process, whose owners are known to be alive without trying the lock, and how many were closed.
+    static let living = Lock<(paths: Set<String>, closed: Int)>(([], 0))
 
     private typealias Header = EditLogFormat.Header
 
@@ -44,7 +44,7 @@ final class EditLogFile: @unchecked Sendable {
         put(file.calls.boot, at: Header.boot)
         recordList(identity)
         begin()
-        Self.living.withLock { _ = $0.insert(file.path) }
+        Self.living.withLock { _ = $0.paths.insert(file.path) }
     }
 
     deinit {
@@ -164,7 +164,10 @@ final class EditLogFile: @unchecked Sendable {
     private func close(isRemoved: Bool = false) {
         guard !isClosed else { return }
         isClosed = true
-        Self.living.withLock { _ = $0.remove(file.path) }
+        Self.living.withLock { living in
+            living.paths.remove(file.path)
+            living.closed += 1
+        }
         // A forked child has closed its descriptor, and has no mapping.
         guard !file.isForked else { return }
         file.calls.unmap(start, Header.size + 2 * halfSize)

@@ -9,7 +9,12 @@ struct EditLogFolder {
     let list: ResolvedPath
     /// The data protection of a new list, which is that of its logs as well.
     var protection: FileProtection?
+    /// The last listing, if it found no logs but those of open stores of this process; nil if the folder has to be listed.
+    var listing: Listing?
     let calls: FileSystemCalls
+
+    /// The folder when it was listed, and how many logs of this process, and forks, there had been before.
+    typealias Listing = (folder: FileIdentity, closed: Int, forks: Int)
 
     // Each attempt fails because another process removed the folder or the new file meanwhile.
     private static let maximumAttempts = 16

@@ -50,7 +50,7 @@ struct DeadStoreTests {
     func readByOthers() throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
-        let reader = EditLogFolder(list: fixture.list, calls: .live)
+        var reader = EditLogFolder(list: fixture.list, calls: .live)
         let logs = try reader.deadLogs()
         #expect(logs.count == 1)
         #expect(try PropertyListFile(at: fixture.file, journal: .edits).editReplaying().values == ["k": 2])
@@ -241,6 +241,50 @@ struct DeadStoreTests {
         try await store.close()
         #expect(fixture.logNames.isEmpty)
         #expect(try fixture.stored() == ["k": 2])
+    }
+
+    @Test(
+        "A commit lists the logs again only if they may have changed, or a log of this process was closed",
+        arguments: [JournalMode.edits, .full()])
+    func listings(mode: JournalMode) throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let dead = fixture.folder.path("dead")
+        try #require(rename(try fixture.log().path, dead) == 0)
+        let recorder = CallRecorder()
+        let delay = Lock<TimeInterval>(0)
+        var calls = recorder.calls
+        calls.now = { Date().addingTimeInterval(delay.withLock { $0 }) }
+        let backend = PropertyListFile(
+            at: fixture.file, configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), mode) }, calls: calls)
+        let logs = EditLogFolder(list: fixture.list, calls: .live)
+        let living = try logs.makeLog(halfSize: 4_096)
+        var closed: EditLogFile? = try logs.makeLog(halfSize: 4_096)
+        closed?.publish()
+        #expect(closed?.add(EditLogFixture.chain("c", from: nil, [1])[0]) == true)
+        var number = 0
+        func listings() throws -> Int {
+            let before = recorder.names.count
+            number += 1
+            try backend.set(["n": .integer(PropertyListInteger(Int64(number)))])
+            return recorder.names[before...].count { $0 == "list" }
+        }
+        // The first edit looks for temporary files as well.
+        _ = try listings()
+        // A log that is made now may leave the times of the folder unchanged.
+        #expect(try [listings(), listings()] == [1, 1])
+        delay.withLock { $0 = 3 }
+        // Other tests close logs as well.
+        #expect(try (0..<1_000).contains { _ in try listings() == 0 })
+        try #require(rename(dead, fixture.logs + "/1-dead") == 0)
+        #expect(try listings() > 0)
+        #expect(try backend.load()["k"] == 2)
+        delay.withLock { $0 = 6 }
+        #expect(try (0..<1_000).contains { _ in try listings() == 0 })
+        closed = nil
+        #expect(try listings() > 0)
+        #expect(try backend.load()["c"] == 1)
+        withExtendedLifetime(living) {}
     }
 
     #if os(Linux)
