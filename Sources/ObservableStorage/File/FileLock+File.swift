@@ -4,14 +4,14 @@ extension FileLock {
     private static let maximumAttempts = 100
 
     /// Opens the lock file, and creates it if there is none.
-    func open() throws(StorageError) -> Int32 {
+    func open() throws(StorageError) -> OpenFile {
         do throws(SystemError) {
             for _ in 0..<Self.maximumAttempts {
                 if let descriptor = try openExisting() {
                     return try checked(descriptor)
                 }
-                if let descriptor = try create() {
-                    return descriptor
+                if let file = try create() {
+                    return file
                 }
                 // Another process created it in between; unless it was removed again, it can be opened now.
             }
@@ -21,10 +21,10 @@ extension FileLock {
         }
     }
 
-    /// Whether an open lock file is still the one at its path.
-    func isInPlace(_ descriptor: Int32) throws(StorageError) -> Bool {
+    /// The status of an open lock file; nil if it is no longer the one at its path.
+    func statusInPlace(of file: OpenFile) throws(StorageError) -> FileStatus? {
         do throws(SystemError) {
-            return try calls.isFile(descriptor, at: lockFile)
+            return try calls.status(at: lockFile).flatMap { $0.identity.isSameFile(as: file.identity) ? $0 : nil }
         } catch {
             throw unlockable(error.reason)
         }
@@ -34,26 +34,27 @@ extension FileLock {
     /// returns nil if that is not necessary or not possible.
     ///
     /// The old one is not changed: a user who may rename files in the folder may have put any file there.
-    func renewed(_ descriptor: Int32) -> Int32? {
+    ///
+    /// - Parameter own: the status of the held one.
+    func renewed(_ file: OpenFile, _ own: FileStatus) -> OpenFile? {
         // If that fails, this user can use the old one as well.
-        let renewed = calls.ifPossible { () throws(SystemError) -> Int32? in
+        let renewed = calls.ifPossible { () throws(SystemError) -> OpenFile? in
             guard let list = try calls.status(at: target), list.kind == .file else { return nil }
-            let own = try calls.status(of: descriptor)
             guard own.owner == geteuid() || geteuid() == 0, !fits(own, list) else { return nil }
             let path = target.temporaryFile(process: getpid(), random: calls.random())
             let new = try create(path, for: list)
             do throws(SystemError) {
-                try calls.uninterrupted { () throws(SystemError) in try calls.lock(new) }
+                try calls.uninterrupted { () throws(SystemError) in try calls.lock(new.descriptor) }
                 // A file system may determine owners and permissions itself.
-                guard try fits(calls.status(of: new), list) else { throw SystemError(EPERM) }
+                guard try fits(calls.status(of: new.descriptor), list) else { throw SystemError(EPERM) }
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, lockFile) }
             } catch {
-                discard(new)
+                discard(new.descriptor)
                 calls.discardFile(path)
                 return nil
             }
             // Processes that wait for it detect that it is no longer the one at its path.
-            Self.release(descriptor, calls: calls)
+            Self.release(file.descriptor, calls: calls)
             return new
         }
         return renewed ?? nil
@@ -81,7 +82,7 @@ extension FileLock {
         return descriptor
     }
 
-    private func create() throws(SystemError) -> Int32? {
+    private func create() throws(SystemError) -> OpenFile? {
         do throws(SystemError) {
             return try create(lockFile, for: calls.status(at: target))
         } catch let error where error.code == EEXIST {
@@ -90,16 +91,17 @@ extension FileLock {
     }
 
     /// Creates a lock file that may be locked by all users who may write the property list.
-    private func create(_ path: ResolvedPath, for list: FileStatus?) throws(SystemError) -> Int32 {
+    private func create(_ path: ResolvedPath, for list: FileStatus?) throws(SystemError) -> OpenFile {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
-            try calls.setAccess(of: descriptor, to: permissions(besides: list), successorOf: list)
+            let own = try calls.status(of: descriptor)
+            try calls.setAccess(of: descriptor, own, to: permissions(besides: list), successorOf: list)
             // It has no content, and must be usable whenever the property list is. With protection it cannot be opened while the device is
             // locked, which writing then reports.
             calls.ifPossible { () throws(SystemError) in
                 try calls.setProtection(of: descriptor, successorOf: nil, orTo: FileProtection.none)
             }
-            return descriptor
+            return (descriptor, own.identity)
         } catch {
             discard(descriptor)
             calls.discardFile(path)
@@ -107,10 +109,11 @@ extension FileLock {
         }
     }
 
-    private func checked(_ descriptor: Int32) throws(SystemError) -> Int32 {
+    private func checked(_ descriptor: Int32) throws(SystemError) -> OpenFile {
         do throws(SystemError) {
-            guard try objection(to: calls.status(of: descriptor)) == nil else { throw SystemError(EINVAL) }
-            return descriptor
+            let status = try calls.status(of: descriptor)
+            guard try objection(to: status) == nil else { throw SystemError(EINVAL) }
+            return (descriptor, status.identity)
         } catch {
             discard(descriptor)
             throw error

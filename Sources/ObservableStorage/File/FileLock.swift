@@ -10,6 +10,9 @@ import FoundationSubset
 /// Waiting writers are in the kernel's queue, and acquire the lock in the order of their requests, unless they poll. An ``Interruption``
 /// ends their waiting.
 struct FileLock {
+    /// An open lock file. The device and the inode of an open file do not change.
+    typealias OpenFile = (descriptor: Int32, identity: FileIdentity)
+
     let target: ResolvedPath
     let calls: FileSystemCalls
     let lockFile: ResolvedPath
@@ -22,7 +25,8 @@ struct FileLock {
     private let checkInterval: Duration
     /// The identities of the file and its journal, one of which changes if a writer makes progress, since when, and when they were read.
     private var progress: (identities: [FileIdentity?], since: ContinuousClock.Instant, read: ContinuousClock.Instant)
-    private var descriptor: Int32 = -1
+    /// The file that has the lock; nil before.
+    private var held: OpenFile?
     private let forks = FileLock.forks
 
     // Longer than a commit holds the lock, unless the disk is busy.
@@ -62,84 +66,84 @@ struct FileLock {
 
     /// Whether the lock file is still the one at its path, so that no other writer can hold another one.
     func isInPlace() throws(StorageError) -> Bool {
-        try isInPlace(descriptor)
+        guard let held else { return false }
+        return try statusInPlace(of: held) != nil
     }
 
     private mutating func acquire() throws(StorageError) {
         while true {
             // Also before the lock file is created.
             try requireUninterrupted()
-            let opened = try open()
-            descriptor = try lock(opened)
+            let file = try lock(open())
             do throws(StorageError) {
-                if try isInPlace(descriptor) {
-                    descriptor = renewed(descriptor) ?? descriptor
+                if let status = try statusInPlace(of: file) {
+                    held = renewed(file, status) ?? file
                     return
                 }
                 // Another process removed the file meanwhile; the next writer creates another one, which has to be locked instead.
                 try timeLeft()
             } catch {
-                discard(descriptor)
+                discard(file.descriptor)
                 throw error
             }
-            discard(descriptor)
+            discard(file.descriptor)
         }
     }
 
     private func release() {
         // A child that was forked meanwhile has closed its own descriptors of lock files.
-        if Self.forks == forks { Self.release(descriptor, calls: calls) }
+        if let held, Self.forks == forks { Self.release(held.descriptor, calls: calls) }
     }
 
-    /// Locks an open file; returns the descriptor that has the lock, which may be another one.
-    private mutating func lock(_ descriptor: Int32) throws(StorageError) -> Int32 {
+    /// Locks an open file; returns the one that has the lock, which may have been opened before.
+    private mutating func lock(_ file: OpenFile) throws(StorageError) -> OpenFile {
         do throws(StorageError) {
             // A writer that is only renaming finishes sooner than a thread is started.
             var pause = Self.firstPause
             for _ in 0..<Self.maximumPauses {
-                if try tryLock(descriptor) { return descriptor }
+                if try tryLock(file) { return file }
                 wasContended = true
                 // Half of it is random, so that waiting writers do not try at the same time.
                 calls.pause(min(try timeLeft(), pause * Double.random(in: 0.5...1)))
                 pause = pause * 2
             }
-            if try tryLock(descriptor) { return descriptor }
+            if try tryLock(file) { return file }
             try timeLeft()
-            if isPolling { return try poll(descriptor) }
+            if isPolling { return try poll(file) }
         } catch {
-            discard(descriptor)
+            discard(file.descriptor)
             throw error
         }
-        return try wait(for: waiter(descriptor))
+        return try wait(for: waiter(file))
     }
 
-    private func tryLock(_ descriptor: Int32) throws(StorageError) -> Bool {
+    private func tryLock(_ file: OpenFile) throws(StorageError) -> Bool {
         do throws(SystemError) {
-            return try calls.tryLock(descriptor)
+            return try calls.tryLock(file.descriptor)
         } catch {
             throw unlockable(error)
         }
     }
 
     /// A waiter in the kernel's queue: an abandoned one, if it waits for the file that is at the path now, and otherwise a new one.
-    private func waiter(_ descriptor: Int32) throws(StorageError) -> LockWaiter {
+    private func waiter(_ file: OpenFile) throws(StorageError) -> LockWaiter {
         while let waiter = LockWaiter.takeOver(path: lockFile.path) {
             do throws(StorageError) {
-                if try isInPlace(waiter.descriptor) {
-                    discard(descriptor)
+                if try statusInPlace(of: waiter.file) != nil {
+                    discard(file.descriptor)
                     return waiter
                 }
             } catch {
-                discard(descriptor)
+                discard(file.descriptor)
                 abandon(waiter)
                 throw error
             }
             abandon(waiter, forGood: true)
         }
-        return LockWaiter.start(descriptor, path: lockFile.path, calls: calls)
+        return LockWaiter.start(file, path: lockFile.path, calls: calls)
     }
 
-    private mutating func wait(for waiter: LockWaiter) throws(StorageError) -> Int32 {
+    private mutating func wait(for waiter: LockWaiter) throws(StorageError) -> OpenFile {
         while true {
             let left: Duration
             do throws(StorageError) {
@@ -149,18 +153,18 @@ struct FileLock {
                 throw error
             }
             do throws(SystemError) {
-                if try waiter.wait(for: min(left, checkInterval)) { return waiter.descriptor }
+                if try waiter.wait(for: min(left, checkInterval)) { return waiter.file }
             } catch {
-                discard(waiter.descriptor)
+                discard(waiter.file.descriptor)
                 throw unlockable(error)
             }
         }
     }
 
-    private mutating func poll(_ descriptor: Int32) throws(StorageError) -> Int32 {
+    private mutating func poll(_ file: OpenFile) throws(StorageError) -> OpenFile {
         while true {
             calls.pause(min(try timeLeft(), Self.pollInterval * Double.random(in: 0.5...1)))
-            if try tryLock(descriptor) { return descriptor }
+            if try tryLock(file) { return file }
         }
     }
 
@@ -190,7 +194,7 @@ struct FileLock {
     }
 
     private func abandon(_ waiter: LockWaiter, forGood: Bool = false) {
-        if !waiter.abandon(forGood: forGood) { Self.release(waiter.descriptor, calls: calls) }
+        if !waiter.abandon(forGood: forGood) { Self.release(waiter.file.descriptor, calls: calls) }
     }
 
     private func requireUninterrupted() throws(StorageError) {

@@ -88,8 +88,6 @@ final class FileReplacement {
     }
 
     private func fill(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
-        step = "setting the owner and permissions of the temporary file"
-        try calls.setAccess(of: descriptor, to: old?.permissions ?? 0o600, successorOf: old)
         step = "setting the data protection of the temporary file"
         try calls.setProtection(of: descriptor, successorOf: replaced, orTo: protection)
         step = "writing the temporary file"

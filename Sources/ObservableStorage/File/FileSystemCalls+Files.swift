@@ -158,8 +158,11 @@ extension FileSystemCalls {
     ///
     /// As the replacement of another file it also gets that file's owner and group, as far as this user may set them. If the group cannot
     /// be set, group and others get only the permissions that both had, so that no user gains access.
-    func setAccess(of descriptor: Int32, to permissions: mode_t, successorOf old: FileStatus?) throws(SystemError) {
-        let own = try status(of: descriptor)
+    ///
+    /// - Parameters:
+    ///   - own: the status of the file.
+    ///   - old: the file that it replaces, or belongs to; nil if there is none.
+    func setAccess(of descriptor: Int32, _ own: FileStatus, to permissions: mode_t, successorOf old: FileStatus?) throws(SystemError) {
         var permissions = permissions
         if let old, try !setOwner(of: descriptor, own, like: old) {
             permissions = FileStatus.commonPermissions(permissions)

@@ -7,7 +7,7 @@ import FoundationSubset
 /// in the queue; otherwise the lock is released as soon as it is acquired.
 final class LockWaiter: Sendable {
     /// The open lock file, which belongs to the waiter, and to the waiting caller after the lock is acquired.
-    let descriptor: Int32
+    let file: FileLock.OpenFile
     private let path: String
     private let calls: FileSystemCalls
     /// The result of waiting, nil before its end, and whether the waiter is abandoned.
@@ -17,15 +17,15 @@ final class LockWaiter: Sendable {
     private static let abandoned = Lock<[String: [LockWaiter]]>([:])
     private static let stackSize = 128 << 10
 
-    private init(_ descriptor: Int32, path: String, calls: FileSystemCalls) {
-        self.descriptor = descriptor
+    private init(_ file: FileLock.OpenFile, path: String, calls: FileSystemCalls) {
+        self.file = file
         self.path = path
         self.calls = calls
     }
 
     /// Starts to wait for the lock of an open file.
-    static func start(_ descriptor: Int32, path: String, calls: FileSystemCalls) -> LockWaiter {
-        let waiter = LockWaiter(descriptor, path: path, calls: calls)
+    static func start(_ file: FileLock.OpenFile, path: String, calls: FileSystemCalls) -> LockWaiter {
+        let waiter = LockWaiter(file, path: path, calls: calls)
         let code = startThread(stackSize: stackSize) { waiter.run() }
         if code != 0 { waiter.end(.failure(SystemError(code))) }
         return waiter
@@ -63,7 +63,7 @@ final class LockWaiter: Sendable {
 
     private func run() {
         let result = Result { () throws(SystemError) in
-            try calls.uninterrupted { () throws(SystemError) in try calls.awaitLock(descriptor) }
+            try calls.uninterrupted { () throws(SystemError) in try calls.awaitLock(file.descriptor) }
             return true
         }
         guard !end(result) else { return }
@@ -71,7 +71,7 @@ final class LockWaiter: Sendable {
             waiters[path]?.removeAll { $0 === self }
             if waiters[path]?.isEmpty == true { waiters[path] = nil }
         }
-        FileLock.release(descriptor, calls: calls)
+        FileLock.release(file.descriptor, calls: calls)
     }
 
     /// Records the result; returns false if the waiter was abandoned meanwhile.

@@ -17,7 +17,7 @@ struct TemporaryFile {
     /// Creates a file.
     ///
     /// - Parameters:
-    ///   - old: the file whose permissions it is going to have; nil if there is none.
+    ///   - old: the file whose owner, group and permissions it gets; nil if there is none.
     ///   - step: receives the description of the operation that failed if an error is thrown.
     static func make(
         beside target: ResolvedPath, successorOf old: FileStatus?, calls: FileSystemCalls, step: inout String
@@ -30,7 +30,9 @@ struct TemporaryFile {
             namesLeft -= 1
             do throws(SystemError) {
                 let descriptor = try calls.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions(old))
-                if try lock(descriptor, at: path, calls) { return TemporaryFile(path: path, descriptor: descriptor, random: random) }
+                if try prepare(descriptor, at: path, successorOf: old, calls, &step) {
+                    return TemporaryFile(path: path, descriptor: descriptor, random: random)
+                }
                 calls.discard(descriptor)
                 if namesLeft == 0 { throw SystemError(EBUSY) }
             } catch let error where error.code == EEXIST && namesLeft > 0 {
@@ -39,11 +41,17 @@ struct TemporaryFile {
         }
     }
 
-    /// Locks a new file; returns false if another process has already removed it.
-    private static func lock(_ descriptor: Int32, at path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> Bool {
+    /// Locks a new file, and sets its access; returns false if another process has already removed it.
+    private static func prepare(
+        _ descriptor: Int32, at path: ResolvedPath, successorOf old: FileStatus?, _ calls: FileSystemCalls, _ step: inout String
+    ) throws(SystemError) -> Bool {
         guard calls.tryLock(descriptor, otherwise: true) else { return false }
         do throws(SystemError) {
-            return try calls.status(of: descriptor).links > 0
+            let own = try calls.status(of: descriptor)
+            guard own.links > 0 else { return false }
+            step = "setting the owner and permissions of the temporary file"
+            try calls.setAccess(of: descriptor, own, to: old?.permissions ?? 0o600, successorOf: old)
+            return true
         } catch {
             calls.discard(descriptor)
             calls.discardFile(path)

@@ -5,11 +5,12 @@ import PropertyListCoding
 extension Journal {
     /// The journal, ready for commits; nil if it has to be looked up again.
     func prepare(at target: ResolvedPath) throws -> JournalState? {
-        switch try view(at: target) {
+        let (view, status) = try view(at: target)
+        switch view {
         case .current(let state):
             if state.hasRemainder { return try list.content(of: target).map { try replaceDamaged(state, over: $0, at: target) } }
             return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
-                || state.file.hasWrongAccess(besides: list.calls.statusOrNil(at: target)) ? renew(state, of: target) : state
+                || state.file.hasWrongAccess(besides: status) ? renew(state, of: target) : state
         case .none:
             return try list.content(of: target).map { try make(over: $0, $0.entries, at: target) }
         case .foreign(let state, let content):

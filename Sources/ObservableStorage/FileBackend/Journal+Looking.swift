@@ -4,15 +4,15 @@ import Synchronization
 
 // Looking at the journal and its list.
 extension Journal {
-    /// The list and the journal that are currently at their paths.
-    func view(at target: ResolvedPath) throws -> JournalView {
+    /// The list and the journal that are currently at their paths, and the status of the list; nil if it is missing.
+    func view(at target: ResolvedPath) throws -> (view: JournalView, list: FileStatus?) {
         var waited: Duration = .zero
         for _ in 0..<Self.maximumAttempts {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
-            let identity = try FileIdentity(at: target, calls: list.calls)
+            let status = try list.calls.reading(target.path) { () throws(SystemError) in try list.calls.status(at: target) }
             let findings = JournalFindings(
-                known: known, list: identity, journal: try current(of: target, known), isReadOnly: list.isReadOnly)
+                known: known, list: status?.identity, journal: try current(of: target, known), isReadOnly: list.isReadOnly)
             var step = findings.next()
             if case .readList(let mayReturn) = step {
                 if mayReturn, waited < ListFile.missingGrace {
@@ -20,7 +20,7 @@ extension Journal {
                     waited += ListFile.pause
                     continue
                 }
-                guard let content = try list.content(of: target), content.identity == identity else { continue }
+                guard let content = try list.content(of: target), content.identity == status?.identity else { continue }
                 step = findings.next(content)
             }
             guard case .found(let view) = step else { continue }
@@ -29,7 +29,7 @@ extension Journal {
             case .current(let state): keep(state, after: known)
             case .foreign, .lost, .replaced, .copied: break
             }
-            return view
+            return (view, status)
         }
         throw StorageError.unreadable(file: list.name, reason: "it keeps changing while it is read")
     }

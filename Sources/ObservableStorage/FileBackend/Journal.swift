@@ -107,7 +107,7 @@ final class Journal: Sendable {
     }
 
     private func load(_ target: ResolvedPath) throws -> StorageEntries? {
-        var found = try view(at: target)
+        var found = try view(at: target).view
         // A process that the system may suspend locks nothing in order to read.
         if !list.isReadOnly, !list.isOutsideContainer, needsWriting(found, at: target) {
             do {
@@ -117,7 +117,7 @@ final class Journal: Sendable {
             } catch {
                 // The entries can be read nevertheless, and the next edit has the same error if it remains.
             }
-            found = try view(at: target)
+            found = try view(at: target).view
         }
         switch found {
         case .none: return nil
@@ -152,7 +152,7 @@ final class Journal: Sendable {
         do {
             // Whoever watches the list is told when its path leads elsewhere.
             let found = try list.target()
-            guard found == target, case .current(let state) = try view(at: found) else { return .changed }
+            guard found == target, case .current(let state) = try view(at: found).view else { return .changed }
             defer { reported = state.storageRevision }
             guard let known = reported, let changes = state.changes(since: known) else { return .changed }
             return changes.values.isEmpty ? nil : .differences(changes)
@@ -178,7 +178,7 @@ final class Journal: Sendable {
     /// - Throws: the reason why it cannot be brought up to date.
     func upToDate(at target: ResolvedPath) throws -> JournalState? {
         guard try isUsed(at: target) else { return nil }
-        switch try view(at: target) {
+        switch try view(at: target).view {
         case .none: return nil
         case .current(let state) where !state.hasRemainder: return state
         case .current, .foreign, .lost, .replaced, .copied:

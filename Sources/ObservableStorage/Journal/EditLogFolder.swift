@@ -106,11 +106,12 @@ extension EditLogFolder {
         FileLock.register(descriptor)
         let size = EditLogFormat.Header.size + 2 * halfSize
         do throws(SystemError) {
-            guard try calls.tryLock(descriptor), try calls.status(of: descriptor).links > 0 else {
+            let own = try calls.tryLock(descriptor) ? calls.status(of: descriptor) : nil
+            guard let own, own.links > 0 else {
                 FileLock.release(descriptor, calls: calls)
                 return nil
             }
-            try calls.setAccess(of: descriptor, to: 0o600, successorOf: nil)
+            try calls.setAccess(of: descriptor, own, to: 0o600, successorOf: nil)
             // A file that has no class is on a file system without data protection.
             if calls.protectionClass(descriptor) != nil { try calls.setProtection(of: descriptor, besides: list, orTo: protection) }
             // Read again: without a list, it may be the application's default.
@@ -118,9 +119,8 @@ extension EditLogFolder {
             if objection != nil { throw SystemError(ENOTSUP) }
             calls.excludeFromBackups(descriptor)
             try calls.havingRoom { () throws(SystemError) in try calls.reserve(descriptor, size) }
-            let inode = try calls.status(of: descriptor).identity.inode
             let start = try calls.map(descriptor, size)
-            let locked = LockedFile(path: file.path, descriptor: descriptor, inode: inode, calls: calls)
+            let locked = LockedFile(path: file.path, descriptor: descriptor, inode: own.identity.inode, calls: calls)
             return EditLogFile(of: list, in: locked, start: start, halfSize: halfSize, store: store, over: identity)
         } catch {
             calls.discardFile(file)

@@ -19,7 +19,6 @@ extension JournalFile {
             let temporary = try TemporaryFile.make(beside: list, successorOf: status, calls: calls, step: &step)
             let descriptor = temporary.descriptor
             do throws(SystemError) {
-                try calls.setAccess(of: descriptor, to: status?.permissions ?? 0o600, successorOf: status)
                 try calls.setProtection(of: descriptor, besides: list, orTo: protection)
                 calls.excludeFromBackups(descriptor)
                 let inode = try calls.status(of: descriptor).identity.inode

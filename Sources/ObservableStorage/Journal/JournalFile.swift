@@ -1,4 +1,5 @@
 import FoundationSubset
+import Synchronization
 
 /// A journal beside a property list, open for reading and, if that is allowed, for writing.
 ///
@@ -15,6 +16,8 @@ final class JournalFile: Sendable {
     private let model: FileStatus?
     /// The offset up to which it is known to be on the medium, whether its name is, and whether a synchronization has failed.
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
+    /// The size when it was last read: an append follows a look under the same lock, and a shorter file only takes a longer write.
+    private let size: Atomic<Int>
 
     /// - Parameter end: the offset up to which it is on the medium, together with its name.
     init(
@@ -26,6 +29,7 @@ final class JournalFile: Sendable {
         self.isReadOnly = isReadOnly
         (self.list, path, self.header, self.inode) = (list, list.journal, header, inode)
         synchronized = Lock((end ?? 0, end != nil, false))
+        size = Atomic(end.map { $0 + JournalFormat.room } ?? 0)
         (self.descriptor, self.calls) = (descriptor, calls)
     }
 
@@ -146,6 +150,7 @@ final class JournalFile: Sendable {
         do throws(SystemError) {
             let size = Int(clamping: try calls.untimedStatus(of: descriptor).identity.size)
             guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
+            self.size.store(size, ordering: .relaxed)
             return try body(size)
         } catch let error where error.code == EFBIG {
             throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
@@ -159,7 +164,7 @@ final class JournalFile: Sendable {
     /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
     func append(_ bytes: Data, at end: Int) throws(StorageError) {
         try calls.writing(list.path, "writing its journal \(path.path)") { () throws(SystemError) in
-            if try calls.untimedStatus(of: descriptor).identity.size >= end + bytes.count {
+            if size.load(ordering: .relaxed) >= end + bytes.count {
                 try write(bytes, at: end)
             } else {
                 try grow(with: bytes, at: end)
