@@ -34,8 +34,8 @@ extension FileSystemCalls {
         try uninterrupted { () throws(SystemError) in try untimedStatus(descriptor, "") }
     }
 
-    func isFile(_ descriptor: Int32, at path: ResolvedPath, followsLinks: Bool = false) throws(SystemError) -> Bool {
-        guard let there = try status(at: path, followsLinks: followsLinks) else { return false }
+    func isFile(_ descriptor: Int32, at path: ResolvedPath) throws(SystemError) -> Bool {
+        guard let there = try status(at: path) else { return false }
         return try status(of: descriptor).identity.isSameFile(as: there.identity)
     }
 

@@ -176,12 +176,12 @@ extension FileSystemCalls {
     ///
     /// - Parameter step: the operation, if the system's description of the error does not suffice.
     func reading<Result>(
-        _ file: String, _ step: @autoclosure () -> String? = nil, _ body: () throws(SystemError) -> Result
+        _ file: @autoclosure () -> String, _ step: @autoclosure () -> String? = nil, _ body: () throws(SystemError) -> Result
     ) throws(StorageError) -> Result {
         do throws(SystemError) {
             return try body()
         } catch {
-            throw .unreadable(file: file, reason: error.reason(step()))
+            throw .unreadable(file: file(), reason: error.reason(step()))
         }
     }
 
@@ -189,12 +189,12 @@ extension FileSystemCalls {
     ///
     /// - Parameter step: the operation, if the system's description of the error does not suffice.
     func writing<Result>(
-        _ file: String, _ step: @autoclosure () -> String? = nil, _ body: () throws(SystemError) -> Result
+        _ file: @autoclosure () -> String, _ step: @autoclosure () -> String? = nil, _ body: () throws(SystemError) -> Result
     ) throws(StorageError) -> Result {
         do throws(SystemError) {
             return try body()
         } catch {
-            throw .unwritable(file: file, reason: error.reason(step()))
+            throw .unwritable(file: file(), reason: error.reason(step()))
         }
     }
 }

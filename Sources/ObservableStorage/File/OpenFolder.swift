@@ -107,7 +107,7 @@ extension FileSystemCalls {
         guard let folder = target.openFolder, given.name.hasSameBytes(as: target.name) else { return false }
         return ifPossible { () throws(SystemError) in
             guard try status(at: target)?.kind != .link else { return false }
-            return try isFile(folder.descriptor, at: ResolvedPath(splitting: given.folder), followsLinks: true)
+            return try isFile(folder.descriptor, at: given.sibling("."))
         } ?? false
     }
 

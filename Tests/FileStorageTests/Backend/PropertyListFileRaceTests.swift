@@ -112,7 +112,7 @@ struct PropertyListFileRaceTests {
         let isRemoved = Lock(false)
         calls.statusOfPath = { path, followsLinks throws(SystemError) in
             // The folder is checked when the path is resolved.
-            if path.path == folder.url.path, isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
+            if path.path == folder.url.path + "/.", isHeld.withLock({ $0 }), !isRemoved.withLock({ $0 }) {
                 isRemoved.withLock { $0 = true }
                 // From here on, the writer holds a lock that others do not see.
                 unlink(lock)
