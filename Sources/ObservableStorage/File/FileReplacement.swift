@@ -68,7 +68,10 @@ final class FileReplacement {
             replaced = try openOld()
             let temporary = try TemporaryFile.make(beside: target, successorOf: old, calls: calls, step: &step)
             self.temporary = temporary
-            try fill(temporary.descriptor, with: bytes)
+            step = "setting the data protection of the temporary file"
+            try calls.setProtection(of: temporary.descriptor, successorOf: replaced, orTo: protection)
+            step = "writing the temporary file"
+            try calls.writeAll(bytes, to: temporary.descriptor)
             step = "synchronizing the temporary file"
             try self.temporary?.synchronize(calls)
         }
@@ -85,13 +88,6 @@ final class FileReplacement {
             // The file can be replaced without being open.
             return nil
         }
-    }
-
-    private func fill(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
-        step = "setting the data protection of the temporary file"
-        try calls.setProtection(of: descriptor, successorOf: replaced, orTo: protection)
-        step = "writing the temporary file"
-        try calls.writeAll(bytes, to: descriptor)
     }
 
     /// Waits until the new name is on the medium.

@@ -102,7 +102,7 @@ extension FileSystemCalls {
     /// Whether a path names a file by its own name in an open folder, to which the rest of the path leads; false if that is not known.
     ///
     /// It takes three calls, and not one for each folder on the path.
-    func isDirect(_ path: AbsolutePath, to target: ResolvedPath) -> Bool {
+    private func isDirect(_ path: AbsolutePath, to target: ResolvedPath) -> Bool {
         let given = ResolvedPath(splitting: path.text)
         guard let folder = target.openFolder, given.name.hasSameBytes(as: target.name) else { return false }
         return ifPossible { () throws(SystemError) in

@@ -18,7 +18,8 @@ extension Journal {
             return try adopt(content, in: state.file.header.boot == list.calls.boot ? state : renew(state, of: target), at: target)
         case .lost(let state, let content):
             let entries = restored(state, over: content)
-            guard try isPathTaken(target) else { return try make(over: content, entries, at: target) }
+            // Another file may be at the path of the journal.
+            guard try entry(of: target)?.isJournal == false else { return try make(over: content, entries, at: target) }
             try leave(state, entries, over: content)
             return nil
         case .replaced(let state, let lost):

@@ -71,11 +71,6 @@ extension Journal {
         }
     }
 
-    /// Whether a file is at the journal's path that is not used as the journal.
-    func isPathTaken(_ target: ResolvedPath) throws(StorageError) -> Bool {
-        try entry(of: target)?.isJournal == false
-    }
-
     // MARK: Entries of lists of other programs
 
     /// The entries after another program has put a list in place.
