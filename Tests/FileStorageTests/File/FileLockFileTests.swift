@@ -242,6 +242,24 @@ import Testing
         #expect(!failed.contains("unlock"))
     }
 
+    @Test("A lock file that was exchanged for another one before it was locked does not count: the other one is locked")
+    func exchanged() throws {
+        let (path, lockFile) = (try folder.make("list"), folder.path(".list.lock"))
+        try lock("list")
+        let isFirst = Lock(true)
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            try FileSystemCalls.live.lock(descriptor)
+            guard isFirst.exchange(false) else { return }
+            #expect(rename(lockFile, lockFile + ".old") == 0)
+            #expect(FileManager.default.createFile(atPath: lockFile, contents: Data()))
+        }
+        try FileLock.withLock(for: path, timeout: .seconds(50), calls: calls) {
+            #expect(!isFirst.withLock { $0 })
+            #expect(throws: StorageError.self) { try lock("list") }
+        }
+    }
+
     @Test("A call interrupted by a signal is repeated", arguments: [true, false])
     func interrupted(isNew: Bool) throws {
         var index = 0
