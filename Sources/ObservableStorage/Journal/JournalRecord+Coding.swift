@@ -40,14 +40,14 @@ extension JournalRecord {
 extension JournalRecord {
     /// - Returns: nil if the body is not that of a record of the kind.
     init?(_ kind: JournalFormat.Kind, revision: UInt64, _ body: UnsafeRawBufferPointer) {
-        var reader = LogReader(body)
         switch kind {
         case .placed: self = .placed
         case .list:
+            var reader = LogReader(body)
             guard let list = JournaledList(&reader, revision: revision) else { return nil }
             self = .list(list)
         case .commit:
-            guard let commit = JournalCommit(&reader, revision: revision) else { return nil }
+            guard let commit = JournalCommit(revision: revision, body) else { return nil }
             self = .commit(commit)
         }
     }
@@ -57,7 +57,7 @@ extension Data {
     /// Adds what a closure writes.
     ///
     /// - Parameter size: the number of bytes, exactly.
-    fileprivate mutating func append(_ size: Int, _ write: (inout LogWriter) -> Void) {
+    mutating func append(_ size: Int, _ write: (inout LogWriter) -> Void) {
         withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in
             guard let start = buffer.baseAddress else { return }
             var writer = LogWriter(at: start)
@@ -67,7 +67,7 @@ extension Data {
     }
 
     /// Adds the edits at the end of a record's body.
-    fileprivate mutating func append(_ edits: [String: StorageCommit.Edit]) throws(PropertyListError) {
+    mutating func append(_ edits: [String: StorageCommit.Edit]) throws(PropertyListError) {
         append(4) { $0.put(UInt32(truncatingIfNeeded: edits.count)) }
         for (key, edit) in edits {
             append(key.loggedSize) { $0.put(key) }
@@ -95,25 +95,6 @@ extension Data {
             writer.put(LogTag.propertyList)
             bytes.withUnsafeBytes { writer.put($0) }
         }
-    }
-}
-
-extension JournalCommit {
-    fileprivate func write(to data: inout Data) throws(PropertyListError) {
-        let writer = writer ?? ""
-        data.append(8 + writer.loggedSize) { log in
-            log.put((time?.timeIntervalSinceReferenceDate ?? .nan).bitPattern)
-            log.put(writer)
-        }
-        try data.append(edits)
-    }
-
-    fileprivate init?(_ reader: inout LogReader, revision: UInt64) {
-        guard let time = reader.number(UInt64.self).map(Double.init(bitPattern:)), let writer = reader.text(), let edits = reader.edits()
-        else { return nil }
-        self.init(
-            revision: revision, edits: edits, time: time.isNaN ? nil : Date(timeIntervalSinceReferenceDate: time),
-            writer: writer.isEmpty ? nil : writer)
     }
 }
 
@@ -153,26 +134,32 @@ extension JournaledList {
 
 extension LogReader {
     /// The edits at the end of a body; nil if they are incomplete.
-    fileprivate mutating func edits() -> [String: StorageCommit.Edit]? {
-        guard let count = number(UInt32.self) else { return nil }
+    mutating func edits() -> [String: StorageCommit.Edit]? {
         var edits: [String: StorageCommit.Edit] = [:]
-        for _ in 0..<count {
-            guard let key = text(), let old = value(), let new = value() else { return nil }
-            edits[key] = StorageCommit.Edit(from: old, to: new)
-        }
-        for _ in 0..<(number(UInt32.self) ?? 0) {
-            guard let key = text(), let paths = paths(), let edit = edits[key] else { return nil }
-            edits[key] = StorageCommit.Edit(from: edit.oldValue, to: edit.newValue, at: paths)
+        guard let paths = readEdits({ edits[$0] = StorageCommit.Edit(from: $1, to: $2) }) else { return nil }
+        for (key, paths) in paths {
+            if let edit = edits[key] { edits[key] = StorageCommit.Edit(from: edit.oldValue, to: edit.newValue, at: paths) }
         }
         return edits
     }
 
-    private mutating func paths() -> Set<[String]>? {
+    /// Reads the edits at the end of a body.
+    ///
+    /// - Parameter body: receives the key of each, the value before and the one that was set.
+    /// - Returns: the paths of values that were edited inside an entry, by its key; nil if the edits are incomplete.
+    mutating func readEdits(_ body: (String, PropertyListValue?, PropertyListValue?) -> Void) -> [String: Set<[String]>]? {
         guard let count = number(UInt32.self) else { return nil }
-        var paths: Set<[String]> = []
         for _ in 0..<count {
-            guard let path = path() else { return nil }
-            paths.insert(path)
+            guard let key = text(), let old = value(), let new = value() else { return nil }
+            body(key, old, new)
+        }
+        var paths: [String: Set<[String]>] = [:]
+        for _ in 0..<(number(UInt32.self) ?? 0) {
+            guard let key = text(), let count = number(UInt32.self) else { return nil }
+            for _ in 0..<count {
+                guard let path = path() else { return nil }
+                paths[key, default: []].insert(path)
+            }
         }
         return paths
     }

@@ -6,22 +6,9 @@ enum JournalRecord: Sendable, Equatable {
     /// Edits that were made together.
     case commit(JournalCommit)
     /// A property list with everything up to a revision, which is in place, or about to be.
-    case list(JournaledList)
+    indirect case list(JournaledList)
     /// The list that was announced last is in place.
     case placed
-}
-
-/// Edits in a journal that were made together; the history is that of the journal.
-struct JournalCommit: Sendable, Equatable {
-    let revision: UInt64
-    let edits: [String: StorageCommit.Edit]
-    var time: Date?
-    var writer: String?
-
-    /// Adds the values that were set, and nil for those that were removed, to those of earlier commits.
-    func apply(to values: inout EntryEdits) {
-        for (key, edit) in edits { values.updateValue(edit.newValue, forKey: key) }
-    }
 }
 
 /// A property list as a journal knows it: with everything up to a revision.
@@ -62,11 +49,4 @@ extension JournalRecord {
         case .placed: nil
         }
     }
-}
-
-extension JournalCommit {
-    /// The writer of commits of this process.
-    static let thisProcess = "\(ProcessInfo.processInfo.processName) (\(getpid()))"
-    /// The writer of a list that another program has put in place.
-    static let otherProgram = "another program"
 }

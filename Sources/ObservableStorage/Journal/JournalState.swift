@@ -73,9 +73,14 @@ struct JournalState: Sendable {
         for (offset, record) in records.records {
             switch record {
             case .commit(let commit):
-                add(commit)
                 revision = max(revision, commit.revision)
-                if let known, commit.revision > known { commit.apply(to: &changes) }
+                guard let known, commit.revision > known else {
+                    add(commit)
+                    continue
+                }
+                let decoded = commit.decoded
+                add(decoded)
+                decoded.apply(to: &changes)
             case .list(let list):
                 lists.append(list)
                 listOffset = offset
@@ -193,8 +198,9 @@ extension JournalState {
             switch record {
             case .commit(let commit) where commit.revision > first:
                 let number = StorageRevision(history: history, number: commit.revision)
-                let edits = commit.edits.mapValues { StorageCommit.Edit(from: $0.oldValue, to: $0.newValue) }
-                commits.append(StorageCommit(edits, revision: number, time: commit.time, writer: commit.writer))
+                let (edits, time, writer) = commit.details
+                let wholeEdits = edits.mapValues { StorageCommit.Edit(from: $0.oldValue, to: $0.newValue) }
+                commits.append(StorageCommit(wholeEdits, revision: number, time: time, writer: writer))
             case .list(let list) where list.isGap && list.revision > first:
                 // It is not known what that program has changed.
                 if revision != nil { return nil }

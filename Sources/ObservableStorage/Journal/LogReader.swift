@@ -4,15 +4,21 @@ import PropertyListCoding
 /// Reads what ``LogWriter`` has written. Arbitrary bytes do not make it read beyond them, or exhaust the stack or the memory.
 struct LogReader {
     private var rest: UnsafeRawBufferPointer
+    private let isChecking: Bool
 
-    init(_ bytes: UnsafeRawBufferPointer) {
-        rest = bytes
+    /// - Parameter isChecking: whether to find only what is complete and valid: texts, data and containers are then empty.
+    init(_ bytes: UnsafeRawBufferPointer, isChecking: Bool = false) {
+        (rest, self.isChecking) = (bytes, isChecking)
+    }
+
+    private mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
+        guard let start = rest.baseAddress, count <= rest.count else { return nil }
+        rest = UnsafeRawBufferPointer(start: start + count, count: rest.count - count)
+        return UnsafeRawBufferPointer(start: start, count: count)
     }
 
     mutating func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
-        guard rest.count >= MemoryLayout<Number>.size else { return nil }
-        defer { rest = UnsafeRawBufferPointer(rebasing: rest[MemoryLayout<Number>.size...]) }
-        return rest.loadUnaligned(as: Number.self)
+        take(MemoryLayout<Number>.size)?.loadUnaligned(as: Number.self)
     }
 
     /// A value, or `.some(nil)` for a removed one; nil if it is incomplete.
@@ -25,14 +31,13 @@ struct LogReader {
         number(UInt8.self).flatMap(LogTag.init)
     }
 
-    private mutating func bytes() -> UnsafeRawBufferPointer? {
-        guard let count = number(UInt32.self), count <= rest.count else { return nil }
-        defer { rest = UnsafeRawBufferPointer(rebasing: rest[Int(count)...]) }
-        return UnsafeRawBufferPointer(rebasing: rest[..<Int(count)])
+    /// The bytes of a text or of data.
+    mutating func bytes() -> UnsafeRawBufferPointer? {
+        number(UInt32.self).flatMap(Int.init(exactly:)).flatMap { take($0) }
     }
 
     mutating func text() -> String? {
-        bytes().flatMap { String(utf8: $0) }
+        bytes().flatMap { isChecking ? $0.isValidUTF8 ? "" : nil : String(utf8: $0) }
     }
 
     /// The names of a path.
@@ -57,16 +62,16 @@ struct LogReader {
         case .no: return .boolean(false)
         case .yes: return .boolean(true)
         case .date: return number(UInt64.self).map { .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: $0))) }
-        case .data: return bytes().map { .data(Data($0)) }
+        case .data: return bytes().map { .data(isChecking ? Data() : Data($0)) }
         case .uid: return number(UInt64.self).map { .uid($0) }
         case .array:
             guard let count = number(UInt32.self) else { return nil }
             var elements: [PropertyListValue] = []
             // Growing takes twice the memory. A count may be wrong: nested arrays reserve at most two elements for each byte together.
-            elements.reserveCapacity(min(Int(clamping: count), rest.count >> depth))
+            if !isChecking { elements.reserveCapacity(min(Int(clamping: count), rest.count >> depth)) }
             for _ in 0..<count {
                 guard let tag = self.tag(), let element = value(tag, depth: depth + 1) else { return nil }
-                elements.append(element)
+                if !isChecking { elements.append(element) }
             }
             return .array(elements)
         case .dictionary:
@@ -74,7 +79,7 @@ struct LogReader {
             var entries: [String: PropertyListValue] = [:]
             for _ in 0..<count {
                 guard let key = text(), let tag = self.tag(), let value = value(tag, depth: depth + 1) else { return nil }
-                entries[key] = value
+                if !isChecking { entries[key] = value }
             }
             return .dictionary(entries)
         case .propertyList: return bytes().flatMap(propertyList)

@@ -21,6 +21,8 @@ extension UnsafeRawBufferPointer {
         return union & 0x8080_8080_8080_8080 == 0
     }
 
+    package var isValidUTF8: Bool { isASCII || firstInvalidUTF8() == nil }
+
     /// The offset of the first byte that is not part of valid UTF-8.
     func firstInvalidUTF8() -> Int? {
         // Both halves at once, because each step waits for the one before: with the text as a whole, peers.libplist.xml.parse.cyrillic
