@@ -14,21 +14,23 @@ extension BinaryReader {
         guard let old = try earlier.rootReferences(), let new = try rootReferences() else { return nil }
         // Keys come first, then values.
         let (oldCount, newCount) = (old.count / 2, new.count / 2)
-        var comparison = BinaryComparison(of: self, since: earlier)
+        let comparison = BinaryComparison(of: self, since: earlier)
+        var cost = 1
         let common = min(oldCount, newCount)
-        let front = try comparison.countOfEqual(old, from: 0, to: new, from: 0, count: common)
-        let back = try comparison.countOfEqual(old, from: oldCount - 1, to: new, from: newCount - 1, count: common - front, step: -1)
+        let front = try comparison.countOfEqual(old, from: 0, to: new, from: 0, count: common, cost: &cost)
+        let back = try comparison.countOfEqual(
+            old, from: oldCount - 1, to: new, from: newCount - 1, count: common - front, step: -1, cost: &cost)
         var changed: [Int] = []
         for (range, shift) in [(0..<front, 0), (newCount - back..<newCount, oldCount - newCount)] {
             var position = range.lowerBound
             while position < range.upperBound {
                 position += try comparison.countOfEqual(
-                    old, from: oldCount + position + shift, to: new, from: newCount + position, count: range.upperBound - position)
+                    old, from: oldCount + position + shift, to: new, from: newCount + position, count: range.upperBound - position,
+                    cost: &cost)
                 if position < range.upperBound { changed.append(position) }
                 position += 1
             }
         }
-        var cost = comparison.cost
         var changes: [String: PropertyListValue?] = [:]
         for position in changed {
             let key = try key(object(position, in: new))
@@ -67,8 +69,6 @@ private struct BinaryComparison {
     private let prefix: Int
     /// The length of the common suffix of the objects.
     private let suffix: Int
-    /// The expansion cost of the objects found equal, or more, since UTF-16 grows by half when it becomes UTF-8.
-    private(set) var cost = 1
 
     // Deeper containers are considered different: a stack of pending comparisons would cost more than it saves.
     private static let maximumDepth = 16
@@ -90,8 +90,10 @@ private struct BinaryComparison {
     ///   - count: the number of references to compare.
     ///   - step: 1 to go forward, -1 to go backward.
     ///   - depth: their nesting depth.
-    mutating func countOfEqual(
-        _ old: PackedIntegers, from oldStart: Int, to new: PackedIntegers, from newStart: Int, count: Int, step: Int = 1, depth: Int = 0
+    ///   - cost: the expansion cost of the objects found equal is added, or more, since UTF-16 grows by half when it becomes UTF-8.
+    func countOfEqual(
+        _ old: PackedIntegers, from oldStart: Int, to new: PackedIntegers, from newStart: Int, count: Int, step: Int = 1, depth: Int = 0,
+        cost: inout Int
     ) throws(PropertyListError) -> Int {
         var equal = 0
         while equal < count {
@@ -101,7 +103,7 @@ private struct BinaryComparison {
                 cost = cost.saturatingSum(DecodingLimits.cost(ofLeafSize: (end - offset) * 2))
                 guard try isLeaf(at: oldOffset, equalTo: offset..<end) else { break }
             } else {
-                guard try isContainer(at: oldOffset, equalTo: offset, depth: depth + 1) else { break }
+                guard try isContainer(at: oldOffset, equalTo: offset, depth: depth + 1, cost: &cost) else { break }
             }
             equal += 1
         }
@@ -118,11 +120,12 @@ private struct BinaryComparison {
         return later.bytes[new].isRepeated(in: earlier.bytes[old..<old + new.count], at: 0)
     }
 
-    private mutating func isContainer(at old: Int, equalTo new: Int, depth: Int) throws(PropertyListError) -> Bool {
+    private func isContainer(at old: Int, equalTo new: Int, depth: Int, cost: inout Int) throws(PropertyListError) -> Bool {
         guard depth <= Self.maximumDepth, earlier.bytes[old] >> 4 == later.bytes[new] >> 4 else { return false }
         let (children, oldChildren) = (try later.references(at: new), try earlier.references(at: old))
         guard children.count == oldChildren.count else { return false }
         cost = cost.saturatingSum(1)
-        return try countOfEqual(oldChildren, from: 0, to: children, from: 0, count: children.count, depth: depth) == children.count
+        let equal = try countOfEqual(oldChildren, from: 0, to: children, from: 0, count: children.count, depth: depth, cost: &cost)
+        return equal == children.count
     }
 }
