@@ -182,7 +182,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     /// The list to which the path leads; nil if the path cannot be resolved, which reading reports.
     private var watchedList: ResolvedPath? {
         do {
-            return try list.destination()
+            return try list.knownTarget()?.unopened ?? list.destination()
         } catch {
             return nil
         }
