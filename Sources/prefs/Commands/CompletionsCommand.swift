@@ -26,17 +26,40 @@ extension Command {
     }
 
     private static let scripts = [
-        "bash": """
+        "bash": #"""
+        # Bash splits words at the characters of COMP_WORDBREAKS too, and replaces only what follows the last of them, $2.
         _prefs() {
-            local candidate quoted
+            local line=${COMP_LINE:0:COMP_POINT} words=() word='' within='' quote='' before='' open='' index character
+            for ((index = 0; index <= ${#line}; index++)); do
+                ((index == ${#line} - ${#2})) && before=$word open=$quote
+                character=${line:index:1}
+                case $quote$character in
+                    [[:space:]]) [[ $within ]] && words+=("$word"); word='' within=''; continue ;;
+                    [\'\"]) quote=$character ;;
+                    \'\' | \"\") quote='' ;;
+                    \\ | \"\\) ((++index)); word+=${line:index:1} ;;
+                    *) word+=$character ;;
+                esac
+                within=1
+            done
+            local candidate candidates paths=''
+            candidates=$(prefs completions --candidates -- "${words[@]:1}" "$word" 2>/dev/null)
+            # Otherwise a path is completed by Bash, as if it began after the last break.
+            [[ $candidates || ! $before ]] || { paths=1; candidates=$(compgen -f -- "$word"); }
             COMPREPLY=()
             while IFS= read -r candidate; do
-                printf -v quoted %q "$candidate"
-                COMPREPLY+=("$quoted")
-            done < <(prefs completions --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+                [[ $paths && -d $candidate ]] && { candidate+=/; compopt -o nospace 2>/dev/null; }
+                candidate=${candidate#"$before"}
+                case $open in
+                    \") for character in \\ \" \$ \`; do candidate=${candidate//"$character"/"\\$character"}; done ;;
+                    \') candidate=${candidate//\'/\'\\\'\'} ;;
+                    *) printf -v candidate %q "$candidate" ;;
+                esac
+                COMPREPLY+=("$candidate")
+            done < <(printf %s "${candidates:+$candidates$'\n'}")
         }
         complete -o default -F _prefs prefs
-        """,
+        """#,
         "zsh": """
         #compdef prefs
         _prefs() {
@@ -65,10 +88,10 @@ extension Command {
     /// The completions of the last word of a command line.
     static func candidates(for words: [String]) -> [String] {
         let prefix = words.last ?? ""
-        return allCandidates(Array(words.dropLast()), isOption: prefix.hasPrefix("-")).filter { $0.hasPrefix(prefix) && !$0.contains("\n") }
+        return allCandidates(Array(words.dropLast()), prefix).filter { $0.hasPrefix(prefix) && !$0.contains("\n") }
     }
 
-    private static func allCandidates(_ words: [String], isOption: Bool) -> [String] {
+    private static func allCandidates(_ words: [String], _ prefix: String) -> [String] {
         guard let name = words.first else { return Prefs.commands.map { $0.name } + ["--help", "--version"] }
         guard let command = Prefs.command(named: name) else { return [] }
         let arguments = words.dropFirst()
@@ -76,7 +99,11 @@ extension Command {
         if !endsOptions, let option = command.allOptions.first(where: { $0.hasPrefix((arguments.last ?? "") + " ") }) {
             return choices(option.split(separator: " ").last ?? "")
         }
-        if isOption, !endsOptions { return command.allOptions.compactMap { $0.split(separator: " ").first.map(String.init) } + ["--help"] }
+        if prefix.hasPrefix("-"), !endsOptions {
+            let options = command.allOptions.map { $0.split(separator: " ") } + [["--help"]]
+            if prefix.contains("=") { return options.flatMap { option in choices(option.last ?? "").map { "\(option[0])=\($0)" } } }
+            return options.map { String($0[0]) }
+        }
         do {
             var parsed = try Arguments(parsing: Array(arguments), options: command.allOptions, isIncomplete: true)
             if let etcdOperand = command.etcdOperand { parsed.insertEtcdOperand(at: etcdOperand) }

@@ -56,7 +56,8 @@ struct SearchTests {
                 (["write", "two", "on", "x", "si"], "since\n"), (["write", "two", "on", "si"], ""),
                 (["write", "two", "a", "1", "b", "2", "si"], "since\n"),
                 (["write", "two", "a", "1", "b", "2", "c", "si"], ""), (["read", "--j"], "--json\n"),
-                (["export", "two", "--format", "x"], "xml\n"), (["help", "rea"], "read\n"), (["completions", "z"], "zsh\n"),
+                (["export", "two", "--format", "x"], "xml\n"), (["export", "two", "--format=x"], "--format=xml\n"),
+                (["export", "two", "--fo"], "--format\n"), (["help", "rea"], "read\n"), (["completions", "z"], "zsh\n"),
                 (["diff", "two", "o"], "org.one\n"), (["find", "x", "t"], "two\n"), (["watch", "two", "same", "on", "si"], "since\n"),
                 (["log", "two", "si"], "since\n"), (["log", "two", "--l"], "--literal\n"), (["watch", "two", "--s"], "--since\n--state\n"),
                 (["rename", "two", "si"], "since\n"), (["read", "missing", "s"], ""), (["unknown", "s"], ""),
@@ -66,19 +67,6 @@ struct SearchTests {
                     "prefs", ["completions", "--candidates", "--"] + words, environment: ["XDG_CONFIG_HOME": folder.url.path])
                 #expect(result.text == candidates, "\(words)")
             }
-        }
-
-        @Test("bash completes a key from the script", .enabled(if: isInstalled("bash")))
-        func bash() async throws {
-            let script = """
-                PATH="$BIN:$PATH"; source <(prefs completions bash)
-                COMP_WORDS=(prefs read two sin); COMP_CWORD=3; _prefs; printf '%s\\n' "${COMPREPLY[@]}"
-                """
-            let environment = [
-                "XDG_CONFIG_HOME": folder.url.path, "BIN": Subprocess.executable("prefs").deletingLastPathComponent().path,
-            ]
-            let result = try await Subprocess.finished("bash", ["-c", script], environment: environment)
-            #expect(result.text == "since\n", "\(result.errors)")
         }
     #endif
 
