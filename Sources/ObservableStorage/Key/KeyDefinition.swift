@@ -11,12 +11,6 @@ import Synchronization
     let entryName: EntryName
     /// The scope of the key; nil for a key of the application.
     let scope: KeyScope?
-    /// Whether reading may have to store a default; false for most keys.
-    let storesDefault: Bool
-    /// Whether writing may have to change more than the entry itself; false for most keys.
-    let editsSeveral: Bool
-    /// Whether setting a value may violate the rule of the key's group; false for most keys.
-    let hasGroupRule: Bool
     /// The type of the stored value; nil if user code determines whether the value can be decoded.
     let typeWhenSet: ObjectIdentifier?
     let readings = ReadingCache()
@@ -25,16 +19,8 @@ import Synchronization
     /// The position of the key's entry in the table of the store in which it was last written.
     let entryIndex = Atomic(0)
 
-    fileprivate init(
-        _ entryName: EntryName, scope: KeyScope?, storesDefault: Bool, editsSeveral: Bool, hasGroupRule: Bool,
-        typeWhenSet: ObjectIdentifier?
-    ) {
-        self.entryName = entryName
-        self.scope = scope
-        self.storesDefault = storesDefault
-        self.editsSeveral = editsSeveral
-        self.hasGroupRule = hasGroupRule
-        self.typeWhenSet = typeWhenSet
+    fileprivate init(_ entryName: EntryName, scope: KeyScope?, typeWhenSet: ObjectIdentifier?) {
+        (self.entryName, self.scope, self.typeWhenSet) = (entryName, scope, typeWhenSet)
     }
 
     deinit {
@@ -67,9 +53,10 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var scope: KeyScope?
         /// The key whose value this one has while it has none of its own; at most one.
         var fallback: [StorageKey<Value>] = []
-        let lazyDefault: Once<Value>
-        /// Returns the default of each read; nil for a default that is created once.
-        var dynamicDefault: (@Sendable () -> Value)?
+        /// Returns the default.
+        var makeDefault: @Sendable () -> Value
+        /// Whether the default is evaluated by each read, so that only stored values are cached; otherwise it is created once.
+        var hasDynamicDefault = false
         let isNil: @Sendable (Value) -> Bool
 
         /// The stored form of nil, which hides the fallback's value; nil for a key that removes its entry instead.
@@ -81,8 +68,12 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
 
     let traits: Traits
     private let isPlain = SeqLock.canHold(Value.self)
-    /// Whether the default is evaluated by each read, so that only stored values are cached.
-    let hasDynamicDefault: Bool
+    /// Whether reading may have to store a default; false for most keys.
+    let storesDefault: Bool
+    /// Whether writing may have to change more than the entry itself; false for most keys.
+    let editsSeveral: Bool
+    /// Whether setting a value may violate the rule of the key's group; false for most keys.
+    let hasGroupRule: Bool
     /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
     /// Whether decoding to the key's type runs no user code.
@@ -90,17 +81,16 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
 
     init(_ traits: Traits) {
         self.traits = traits
-        hasDynamicDefault = traits.dynamicDefault != nil
         let isAny = Value.self == PropertyListValue?.self || Value.self == PropertyListValue.self
         type = isAny ? nil : ObjectIdentifier(Value.self)
         let name = traits.entryName
         let storesDefault = traits.persistsDefault != .never || traits.fallback.first?.definition.storesDefault == true
+        self.storesDefault = storesDefault
+        editsSeveral = traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty
+        hasGroupRule = traits.validateGroup != nil
         let runsNoUserCode = traits.runsNoUserCode
         isReadWithoutUserCode = runsNoUserCode && traits.migrations.isEmpty && !storesDefault
-        super.init(
-            name, scope: traits.scope, storesDefault: storesDefault,
-            editsSeveral: traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty,
-            hasGroupRule: traits.validateGroup != nil, typeWhenSet: runsNoUserCode ? type : nil)
+        super.init(name, scope: traits.scope, typeWhenSet: runsNoUserCode ? type : nil)
         if traits.isSecret { SecretNames.insert(name.all) }
     }
 

@@ -154,7 +154,7 @@ extension StorageKey {
 
 extension KeyDefinition.Traits {
     var runsNoUserCode: Bool {
-        codec.isNative && validate == nil && dynamicDefault == nil && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
+        codec.isNative && validate == nil && !hasDynamicDefault && typesWithoutUserCode.contains(ObjectIdentifier(Value.self))
     }
 }
 

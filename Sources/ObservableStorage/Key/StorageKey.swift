@@ -21,22 +21,18 @@ public struct StorageKey<Value: Sendable>: Sendable {
     public var name: String { definition.entryName.text }
     var persistsDefault: DefaultPersistence { definition.traits.persistsDefault }
     /// The value if none is stored or registered; created once, when it is first needed, unless it is dynamic.
-    public var defaultValue: Value {
-        guard definition.hasDynamicDefault, let makeDefault = definition.traits.dynamicDefault else {
-            return definition.traits.lazyDefault.value
-        }
-        return makeDefault()
-    }
+    public var defaultValue: Value { definition.traits.makeDefault() }
 
     private init(
         _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = .never,
         makeDefault: @escaping @Sendable () -> Value
     ) {
+        let once = Once(makeDefault)
         self.init(
             KeyDefinition(
                 KeyDefinition.Traits(
                     entryName: EntryName(own: name, path: path, isFlag: Value.self == Bool.self || Value.self == Bool?.self),
-                    persistsDefault: persistsDefault, codec: codec, lazyDefault: Once(makeDefault), isNil: Self.nilCheck())))
+                    persistsDefault: persistsDefault, codec: codec, makeDefault: { once.value }, isNil: Self.nilCheck())))
     }
 
     init(_ definition: KeyDefinition<Value>) {
@@ -74,7 +70,7 @@ extension StorageKey {
     ///
     /// - Parameter makeDefault: returns the value while none is stored, on any thread.
     public func dynamicDefault(_ makeDefault: @escaping @Sendable () -> Value) -> StorageKey {
-        with { $0.dynamicDefault = makeDefault }
+        with { ($0.makeDefault, $0.hasDynamicDefault) = (makeDefault, true) }
     }
 }
 

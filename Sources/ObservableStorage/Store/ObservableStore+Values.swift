@@ -101,8 +101,9 @@ extension ObservableStore: KeyValueAccess {
         let isReported =
             isKnown ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good)
         // Not cached if the default could not be stored, so that the next read tries again, or is evaluated by each read.
-        let mayBeDefault = found.entry.stored == nil || failure != nil && definition.hasDynamicDefault
-        let isKept = !mayBeDefault || !definition.storesDefault && !definition.hasDynamicDefault
+        let hasDynamicDefault = definition.traits.hasDynamicDefault
+        let mayBeDefault = found.entry.stored == nil || failure != nil && hasDynamicDefault
+        let isKept = !mayBeDefault || !definition.storesDefault && !hasDynamicDefault
         if isKept, !ignoresOverride { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
     }
