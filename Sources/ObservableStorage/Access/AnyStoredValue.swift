@@ -150,13 +150,8 @@ extension AnyStorageKey {
 }
 
 extension StorageKey {
-    /// The stored form for a list of settings, in which a secret is not told.
-    func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
-        isSecret && stored != nil ? .string(SecretNames.placeholder) : stored
-    }
-
-    /// The same for the text of a value.
-    func shown(_ text: String?) -> String? {
-        isSecret && text != nil ? SecretNames.placeholder : text
+    /// A stored form or a text for a list of settings, in which a secret is not told.
+    func shown<Form: ExpressibleByStringLiteral>(_ form: Form?) -> Form? where Form.StringLiteralType == String {
+        isSecret && form != nil ? Form(stringLiteral: SecretNames.placeholder) : form
     }
 }

@@ -13,8 +13,11 @@ extension ObservableStore {
     ///
     /// - Parameter values: the keys, as values of this store.
     public nonisolated func values(ofAll values: [AnyStoredValue]) -> AsyncStream<[PropertyListValue?]> {
+        @Sendable func shown(_ key: some AnyStorageKey, in snapshot: StoreSnapshot) -> PropertyListValue? {
+            key.storageKey.shown(key.storageKey.storedForm(of: snapshot[key.storageKey]))
+        }
         let keys = values.map(\.key)
-        return elements(of: keys, as: { $0 }) { snapshot in keys.map { $0.shownValue(in: snapshot) } }
+        return elements(of: keys, as: { $0 }) { snapshot in keys.map { shown($0, in: snapshot) } }
     }
 
     /// Every change of several keys from now on; see ``changes(of:bufferingPolicy:)``.
@@ -23,37 +26,20 @@ extension ObservableStore {
     /// of one transaction have the same revision.
     public nonisolated func changes(of values: [AnyStoredValue]) -> AsyncStream<Change<PropertyListValue?>> {
         AsyncStream.observing { continuation in
-            let tokens = values.map { $0.key.observe(in: self, continuation) }
+            func token(of key: some AnyStorageKey) -> ObservationToken {
+                self.observe(key.storageKey, .stream(continuation, key.storageKey.shown))
+            }
+            let tokens = values.map { token(of: $0.key) }
             return ObservationToken { for token in tokens { token.cancel() } }
         }
     }
 }
 
-extension AnyStorageKey {
-    fileprivate func shownValue(in snapshot: StoreSnapshot) -> PropertyListValue? {
-        storageKey.shownForm(of: snapshot[storageKey])
-    }
-
-    fileprivate func observe(
-        in store: ObservableStore, _ continuation: AsyncStream<Change<PropertyListValue?>>.Continuation
-    ) -> ObservationToken {
-        store.observe(storageKey, .stream(continuation, storageKey.shown))
-    }
-}
-
 extension StorageKey {
-    /// The stored form of a value; nil also for a default that cannot be stored.
-    fileprivate func shownForm(of value: Value) -> PropertyListValue? {
-        do throws(StorageError) {
-            return try shown(stored(value))
-        } catch {
-            return nil
-        }
-    }
-
     fileprivate func shown(_ change: Change<Value>) -> Change<PropertyListValue?> {
         Change(
-            key: change.key, oldValue: shownForm(of: change.oldValue), newValue: shownForm(of: change.newValue), kind: change.kind,
-            origin: change.origin, revision: change.revision, storageRevision: change.storageRevision, isSecret: change.isSecret)
+            key: change.key, oldValue: shown(storedForm(of: change.oldValue)), newValue: shown(storedForm(of: change.newValue)),
+            kind: change.kind, origin: change.origin, revision: change.revision, storageRevision: change.storageRevision,
+            isSecret: change.isSecret)
     }
 }

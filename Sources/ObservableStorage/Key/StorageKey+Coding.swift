@@ -29,6 +29,11 @@ extension StorageKey {
         return try storable(stored)
     }
 
+    /// The stored form of a value; nil also for one that cannot be stored, such as a default that is never written.
+    func storedForm(of value: Value) -> PropertyListValue? {
+        do throws(StorageError) { return try stored(value) } catch { return nil }
+    }
+
     /// The stored value, in its present type or an earlier one.
     ///
     /// - Parameters:

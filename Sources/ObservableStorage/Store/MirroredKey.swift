@@ -88,20 +88,11 @@ extension ObservableStore {
         // The mirror only knows the present name and type.
         do { try migrateValue(of: key) } catch { reports.report(error) }
         return MirroredKey(
-            name: name.own, persistedDefault: key.persistsDefault == .never ? nil : persistedDefault(of: key),
+            name: name.own, persistedDefault: key.persistsDefault == .never ? nil : key.storedForm(of: key.defaultValue),
             stored: { [backend] value throws(StorageError) in
                 let decoded = try key.decoded(value)
                 let present = key.isPresentShape(value) ? value : try key.stored(decoded)
                 return try backend.accepted(present ?? value, for: key.name)
             })
-    }
-
-    private nonisolated func persistedDefault<Value>(of key: StorageKey<Value>) -> PropertyListValue? {
-        do {
-            return try key.stored(key.defaultValue)
-        } catch {
-            // Such a default is never written.
-            return nil
-        }
     }
 }
