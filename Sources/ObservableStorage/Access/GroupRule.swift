@@ -1,30 +1,30 @@
 import PropertyListCoding
+import Synchronization
 
 /// The rule of a group for values that depend on each other, and the last values that were valid.
 final class GroupRule<Keys: KeyGroup>: Sendable {
     /// The keys without the rule, which would retain this object.
     let table: KeyTable<Keys>
-    private let cache: EntryCache
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
 
     /// Creates the rule of a group; nil if the group has none.
-    init?(_ table: KeyTable<Keys>, in cache: EntryCache) {
+    init?(_ table: KeyTable<Keys>) {
+        let cache = table.cache
         let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers.withoutOverrides }, of: cache)
         do throws(StorageError) {
             try table.check(defaults)
         } catch {
             // The rule exists, and rejects the defaults, which are used nevertheless.
         }
-        if table.hasDefaultRule { return nil }
+        if table.calledDefaultRule.load(ordering: .relaxed) { return nil }
         self.table = table
-        self.cache = cache
         state = Lock((defaults, nil))
         _ = valid(StoreSnapshot(of: cache))
     }
 
     /// Throws an error if the present values would not be valid after a key was set.
     func check<Value>(setting stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) {
-        let present = StoreSnapshot(of: cache)
+        let present = StoreSnapshot(of: table.cache)
         let values = present.entries
         let next = present.applying(try key.edits(storing: stored) { values[$0] })
         // Other processes, without the overrides, have to find valid values.
@@ -45,7 +45,7 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
                 defer { state.reported = error }
                 return (state.lastValid, state.reported != error)
             }
-            if isNew { cache.reports.report(error) }
+            if isNew { table.cache.reports.report(error) }
             return lastValid.replacing(error)
         }
     }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Related keys, as the properties of a type. Groups can be nested.
 ///
 /// ```swift
@@ -49,7 +51,7 @@ extension KeyGroup {
 
     /// Does nothing: all values are valid.
     public func validate(_ snapshot: KeyedSnapshot<Self>) throws {
-        snapshot.table.recordDefaultRule()
+        snapshot.table.calledDefaultRule.store(true, ordering: .relaxed)
     }
 }
 

@@ -8,13 +8,13 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     let storageKeys: [any AnyStorageKey]
     // By the number of the group's key: a key path does not reveal the nested groups on its way, whose prefixes the name has.
     private let byNumber: [UInt64: any AnyStorageKey]
-    private let cache: EntryCache
+    let cache: EntryCache
     private let rule: GroupRule<Keys>?
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
     private let isChecked: Bool
-    private let hasSecrets: Bool
-    private let calledDefaultRule = Atomic(false)
+    /// Whether ``check(_:)`` has called the default implementation of ``KeyGroup/validate(_:)``, which accepts all values.
+    let calledDefaultRule = Atomic(false)
     private let paths = KeyPathTable()
     // By the number of the group's key, so that all paths to one property share an object.
     private let trackedKeys = Lock<[UInt64: TrackedKey]>([:])
@@ -26,10 +26,9 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, isChecked: Bool = true) {
         let named = keys.storageKeys(naming)
         (self.keys, self.naming, self.cache, self.isChecked) = (keys, naming, cache, isChecked)
-        rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, isChecked: false), in: cache) : nil
+        rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, isChecked: false)) : nil
         ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
         storageKeys = named.map(\.named)
-        hasSecrets = named.contains { $0.named.isSecret }
         byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
     }
 
@@ -38,22 +37,15 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     @inline(__always)
     var hasRule: Bool { rule != nil }
 
-    /// Whether ``check(_:)`` has called the default implementation of ``KeyGroup/validate(_:)``, which accepts all values.
-    var hasDefaultRule: Bool { calledDefaultRule.load(ordering: .relaxed) }
-
-    /// Records that the group does not implement ``KeyGroup/validate(_:)``.
-    func recordDefaultRule() {
-        calledDefaultRule.store(true, ordering: .relaxed)
-    }
-
     /// Throws an error if the values of a snapshot are not valid by the group's rule.
     func check(_ snapshot: StoreSnapshot) throws(StorageError) {
         do {
             try keys.validate(KeyedSnapshot(snapshot, self))
         } catch {
             // The text of the error may have any of the values.
-            let isTold = !hasSecrets || !storageKeys.contains { isSecret($0, toldIn: "\(error)", of: snapshot) }
-            throw .invalidGroup(group: "\(Keys.self)", reason: isTold ? "\(error)" : "\(type(of: error)) \(SecretNames.placeholder)")
+            let reason = "\(error)"
+            let isTold = !storageKeys.contains { isSecret($0, toldIn: reason, of: snapshot) }
+            throw .invalidGroup(group: "\(Keys.self)", reason: isTold ? reason : "\(type(of: error)) \(SecretNames.placeholder)")
         }
     }
 

@@ -10,10 +10,6 @@ public struct KeyedSnapshot<Keys: KeyGroup>: Sendable {
         self.table = table
     }
 
-    /// The error of stored values that are not valid together, instead of which the snapshot has the last valid ones, or the defaults; nil
-    /// if they are valid. See ``KeyGroup/validate(_:)``.
-    package var groupFailure: StorageError? { snapshot.groupFailure }
-
     /// The value of a key; see ``StoreSnapshot/subscript(_:)``.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         snapshot[table.key(path).key()]

@@ -10,7 +10,7 @@ public struct StoreSnapshot: Sendable {
     let cache: EntryCache
     private var isReported = true
     /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
-    private(set) var groupFailure: StorageError?
+    package private(set) var groupFailure: StorageError?
 
     init(_ stored: EntryValues, _ layers: ValueLayers, of cache: EntryCache) {
         self.stored = stored

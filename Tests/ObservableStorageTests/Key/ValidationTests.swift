@@ -170,7 +170,7 @@ struct ValidationTests {
         for await minimum in minimums where minimum == 99 { break }
         let snapshot = settings.snapshot
         #expect((snapshot.minimum, snapshot.maximum, snapshot.note) == (3, 10, nil))
-        #expect(snapshot.groupFailure == reversed(99, 10))
+        #expect(snapshot.snapshot.groupFailure == reversed(99, 10))
         #expect((settings.minimum, settings.maximum, settings.note) == (3, 10, nil))
         #expect(settings.stored(\.minimum).value == 99)
         var failures = store.failures.makeAsyncIterator()
@@ -181,7 +181,7 @@ struct ValidationTests {
         _ = try storage.edit { $0["maximum"] = 100 }
         #expect(try #require(await values.next()) == (99, 100, "external"))
         #expect(settings.snapshot.note == "external")
-        #expect(settings.snapshot.groupFailure == nil)
+        #expect(settings.snapshot.snapshot.groupFailure == nil)
         #expect(settings.note == "external")
     }
 
@@ -204,12 +204,12 @@ struct ValidationTests {
         let settings = KeyedStore<RangeKeys>(store)
         let snapshot = settings.snapshot
         #expect((snapshot.minimum, snapshot.maximum, snapshot.note) == (0, 10, nil))
-        #expect(snapshot.groupFailure == reversed(30, 10))
+        #expect(snapshot.snapshot.groupFailure == reversed(30, 10))
         #expect((settings.minimum, settings.note) == (0, nil))
         settings.maximum += 50
         #expect(store.entries == ["minimum": 30, "note": "n"])
         settings.maximum = 40
-        #expect((settings.minimum, settings.snapshot.note, settings.snapshot.groupFailure) == (30, "n", nil))
+        #expect((settings.minimum, settings.snapshot.note, settings.snapshot.snapshot.groupFailure) == (30, "n", nil))
         settings.maximum += 1
         #expect(settings.maximum == 41)
     }
@@ -240,6 +240,6 @@ struct ValidationTests {
         let snapshot = settings.snapshot
         #expect((snapshot.title, snapshot.range.minimum) == ("t", 0))
         #expect((settings.title, settings.range.minimum) == ("t", 0))
-        #expect((snapshot.groupFailure, snapshot.range.groupFailure) == (nil, reversed(30, 10)))
+        #expect((snapshot.snapshot.groupFailure, snapshot.range.snapshot.groupFailure) == (nil, reversed(30, 10)))
     }
 }

@@ -426,7 +426,7 @@ struct OverrideCheckTests {
         try settings.stored(\.total).set(.seconds(100))
         // 120 s are more than these: the last valid values are in effect here.
         #expect((settings.read, settings.total) == (.seconds(120), .seconds(300)))
-        #expect(settings.snapshot.groupFailure != nil)
+        #expect(settings.snapshot.snapshot.groupFailure != nil)
         #expect(settings.store.entries == ["timeouts": ["read": "5s", "total": "100s"]])
     }
 }
