@@ -11,8 +11,6 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
         var property = SceneProperty<SceneStore, Value>()
         /// The handle in the scene, or in the application before there is one; created once for each.
         var stored: StoredValue<Value>?
-        /// The application's store in which a value that never reaches a scene is reported.
-        var application: ObservableStore?
     }
 
     private let key: StorageKey<Value>
@@ -30,11 +28,10 @@ final class SceneHandle<Value: Sendable>: Observable, Sendable {
 
     deinit {
         // Nothing else refers to the state.
-        let (isUnsaved, application) = state.withLock { ($0.property.unsaved != nil, $0.application) }
+        let (isUnsaved, stored) = state.withLock { ($0.property.unsaved != nil, $0.stored) }
         guard isUnsaved else { return }
         waitingScenes.remove(self)
-        guard let application else { return }
-        application.reports.report(.unencodable(key: key.name, reason: "the object to which it belongs ended before it was in a scene"))
+        stored?.store.reports.report(.unencodable(key: key.name, reason: "the object to which it belongs ended before it was in a scene"))
     }
 
     /// The value; Observation tracks reads.
@@ -98,7 +95,7 @@ extension SceneHandle {
         state.take { state -> StoredValue<Value>? in
             // Another thread may have found a scene meanwhile.
             guard state.property.scene == nil else { return nil }
-            defer { (state.stored, state.application) = (stored, application) }
+            defer { state.stored = stored }
             return state.stored
         }
     }
