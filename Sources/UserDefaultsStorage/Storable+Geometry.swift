@@ -3,7 +3,7 @@
     public import ObservableStorage
     public import PropertyListCoding
 
-    extension CGFloat: Storable {
+    extension CGFloat: Storable, StandardStorable {
         /// A stored real, or an integer that a `CGFloat` holds exactly.
         public init(propertyListValue: PropertyListValue) throws {
             self.init(try NativeType(propertyListValue: propertyListValue))
@@ -13,19 +13,17 @@
         public var propertyListValue: PropertyListValue { .real(Double(native)) }
     }
 
-    extension CGPoint: Storable {
+    extension CGPoint: Storable, StandardStorable {
         /// A stored dictionary with the numbers `x` and `y`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
         }
 
         /// A dictionary with the reals `x` and `y`.
-        public var propertyListValue: PropertyListValue {
-            .dictionary(["x": x.propertyListValue, "y": y.propertyListValue])
-        }
+        public var propertyListValue: PropertyListValue { .dictionary(["x": .real(x), "y": .real(y)]) }
     }
 
-    extension CGSize: Storable {
+    extension CGSize: Storable, StandardStorable {
         /// A stored dictionary with the numbers `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(
@@ -33,12 +31,10 @@
         }
 
         /// A dictionary with the reals `width` and `height`.
-        public var propertyListValue: PropertyListValue {
-            .dictionary(["width": width.propertyListValue, "height": height.propertyListValue])
-        }
+        public var propertyListValue: PropertyListValue { .dictionary(["width": .real(width), "height": .real(height)]) }
     }
 
-    extension CGRect: Storable {
+    extension CGRect: Storable, StandardStorable {
         /// A stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             let origin = CGPoint(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
@@ -49,15 +45,7 @@
 
         /// A dictionary with the reals `x`, `y`, `width` and `height`; negative sizes are kept.
         public var propertyListValue: PropertyListValue {
-            .dictionary([
-                "x": origin.x.propertyListValue, "y": origin.y.propertyListValue,
-                "width": size.width.propertyListValue, "height": size.height.propertyListValue,
-            ])
+            .dictionary(["x": .real(origin.x), "y": .real(origin.y), "width": .real(size.width), "height": .real(size.height)])
         }
     }
-
-    extension CGFloat: StandardStorable {}
-    extension CGPoint: StandardStorable {}
-    extension CGSize: StandardStorable {}
-    extension CGRect: StandardStorable {}
 #endif

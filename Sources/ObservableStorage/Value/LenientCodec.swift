@@ -47,9 +47,7 @@ extension PropertyListValue {
     }
 
     private static func values(denotedBy text: String) -> [PropertyListValue] {
-        let start = text.drop { $0.isWhitespace }
-        guard let last = start.lastIndex(where: { !$0.isWhitespace }) else { return [] }
-        let text = start[...last]
+        let text = text.trimmed
         switch text.lowercased() {
         case "yes", "y", "true", "t": return [true]
         case "no", "n", "false", "f": return [false]

@@ -19,9 +19,7 @@
         }
 
         /// A dictionary with the reals `x` and `y`.
-        public var propertyListValue: PropertyListValue {
-            .dictionary(["x": x.propertyListValue, "y": y.propertyListValue])
-        }
+        public var propertyListValue: PropertyListValue { .dictionary(["x": .real(x), "y": .real(y)]) }
     }
 
     extension CGSize: StandardStorable {
@@ -32,9 +30,7 @@
         }
 
         /// A dictionary with the reals `width` and `height`.
-        public var propertyListValue: PropertyListValue {
-            .dictionary(["width": width.propertyListValue, "height": height.propertyListValue])
-        }
+        public var propertyListValue: PropertyListValue { .dictionary(["width": .real(width), "height": .real(height)]) }
     }
 
     extension CGRect: StandardStorable {
@@ -48,10 +44,7 @@
 
         /// A dictionary with the reals `x`, `y`, `width` and `height`; negative sizes are kept.
         public var propertyListValue: PropertyListValue {
-            .dictionary([
-                "x": origin.x.propertyListValue, "y": origin.y.propertyListValue,
-                "width": size.width.propertyListValue, "height": size.height.propertyListValue,
-            ])
+            .dictionary(["x": .real(origin.x), "y": .real(origin.y), "width": .real(size.width), "height": .real(size.height)])
         }
     }
 #endif

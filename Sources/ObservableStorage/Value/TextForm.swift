@@ -164,7 +164,7 @@ extension Optional: OptionalValue {
 
 extension String {
     /// The text without white space at its ends.
-    fileprivate var trimmed: String {
+    var trimmed: String {
         let start = drop(while: \.isWhitespace)
         return start.lastIndex { !$0.isWhitespace }.map { String(start[...$0]) } ?? ""
     }
