@@ -7,10 +7,7 @@ import PropertyListCoding
 final class Terminal: Sendable {
     private enum Request {
         case event(WatchTable.Event)
-        case redraw
-        case suspend
-        case resume
-        case end
+        case signal(Int32)
     }
 
     private let output: Output
@@ -42,17 +39,12 @@ final class Terminal: Sendable {
     func display(_ table: WatchTable) async {
         var table = table
         let signals = onSignals([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) { [weak self] number in
-            switch number {
-            case SIGWINCH: self?.send(.redraw)
-            case SIGTSTP: self?.send(.suspend)
-            case SIGCONT: self?.send(.resume)
-            default: self?.send(.end)
-            }
+            self?.send(.signal(number))
         }
         // nil while the process is suspended.
         var settings: termios? = enter()
         defer { withExtendedLifetime(signals) { settings.map(leave) } }
-        send(.redraw)
+        wakeUp.yield()
         for await _ in wakeUps {
             // Draws all pending events at once, so that drawing keeps up.
             let pending = requests.withLock { requests in
@@ -62,13 +54,13 @@ final class Terminal: Sendable {
             for request in pending {
                 switch request {
                 case .event(let event): table.apply(event)
-                case .redraw: break
-                case .end: return
-                case .suspend:
+                case .signal(SIGWINCH): break
+                case .signal(SIGTSTP):
                     settings.take().map(leave)
                     // This may return before the other threads of the process are stopped.
                     kill(getpid(), SIGSTOP)
-                case .resume: settings = settings ?? enter()
+                case .signal(SIGCONT): settings = settings ?? enter()
+                case .signal: return
                 }
             }
             guard settings != nil else { continue }
