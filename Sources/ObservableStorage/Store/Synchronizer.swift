@@ -90,7 +90,7 @@ actor Synchronizer {
         cache.update { state in
             state.isClosed = true
             storage.interruption.withdraw(.suspension)
-            state.flushes.liftSuspension()
+            state.flushes.isLifted = true
         }
         do throws(StorageError) {
             try await commitEdits()
@@ -116,8 +116,9 @@ actor Synchronizer {
     private func reopen() {
         cache.update { state in
             state.isClosed = false
+            state.flushes.isLifted = false
             // Not if the store was resumed meanwhile.
-            if state.flushes.restoreSuspension() { storage.interruption.request(.suspension) }
+            if state.flushes.isSuspended { storage.interruption.request(.suspension) }
         }
         guard schedule.isReadQueued else { return }
         schedule.isReadQueued = false
