@@ -23,6 +23,8 @@ final class SharedDefaults: @unchecked Sendable {
     private let queue = DispatchQueue(label: "ObservableStorage.SharedDefaults")
     private var observation = DefaultsObservation()
     private var observer: KeyObserver?
+    // Names that the observation has not received yet.
+    private let used = Lock<[String]>([])
     private let reports = Lock<(next: UInt64, closures: [UInt64: @Sendable () -> Void])>((0, [:]))
 
     /// - Parameter makeObserver: creates the observer of names, which calls a closure for each change; nil if names cannot be observed.
@@ -65,9 +67,11 @@ final class SharedDefaults: @unchecked Sendable {
         change { $0.setStored(Set(values.keys)) }
     }
 
-    /// Records names that the program reads or observes.
-    func addUsed(_ names: [String]) {
-        change { $0.addUsed(names) }
+    /// Records a name that the program reads or observes; together with others, as everything is read once more afterwards.
+    func addUsed(_ name: String) {
+        guard observer != nil else { return }
+        used.withLock { $0.append(name) }
+        change { [self] in $0.addUsed(used.exchange([])) }
     }
 
     // In order, on a queue: the thread that reads or writes may hold a lock for which an observer of the program waits inside Foundation.

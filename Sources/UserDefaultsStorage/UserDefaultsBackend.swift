@@ -191,7 +191,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, CommittingBacken
 
 extension UserDefaultsBackend {
     /// Observes names that a store uses, which need not be stored yet.
-    package var onUse: (@Sendable ([String]) -> Void)? { { [shared] in shared.addUsed($0) } }
+    package var onUse: (@Sendable (String) -> Void)? { { [shared] in shared.addUsed($0) } }
 }
 
 extension Bundle {

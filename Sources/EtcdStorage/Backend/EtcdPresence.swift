@@ -126,7 +126,7 @@ struct EtcdPresence: Sendable {
     }
 }
 
-extension EtcdBackend: PresenceBackend {
+extension EtcdBackend {
     /// Stores an entry with a lease, which is renewed three times during its time to live, until the presence ends.
     ///
     /// - Parameters:
@@ -137,7 +137,7 @@ extension EtcdBackend: PresenceBackend {
     /// - Throws: as ``edit(_:)``.
     package nonisolated(nonsending) func presence(
         _ name: String, _ value: PropertyListValue, timeToLive: Duration
-    ) async throws -> Presence {
+    ) async throws -> Presence? {
         let stored = try await writing { try await startPresence(name, value, timeToLive) }
         await follower.wait(until: .now + callTimeout) { $0.revision >= stored.revision }
         let renewing = Task { [follower, storage = self.name] in

@@ -1,3 +1,5 @@
+package import PropertyListCoding
+
 /// How a backend stores the edits of a store's commit.
 package struct CommitOptions: Sendable {
     /// Whether the call may return before the edits are durable: a journal is synchronized later.
@@ -31,11 +33,23 @@ package protocol CommittingBackend: StorageBackend {
     /// one, and they are lost if that has to wait for the first edit.
     var allowsNestedEdits: Bool { get }
 
-    /// Receives the names that a store reads, writes or observes for the first time, which need not be stored yet: for a storage that
+    /// Receives each name that a store reads, writes or observes for the first time, which need not be stored yet: for a storage that
     /// observes its entries one by one. Nil unless the backend implements it.
     ///
-    /// Called on the store's queue, some time after the first use; a name may be passed more than once.
-    var onUse: (@Sendable ([String]) -> Void)? { get }
+    /// Called under the store's lock: it must not wait. A name may be passed more than once.
+    var onUse: (@Sendable (String) -> Void)? { get }
+
+    /// Stores an entry until the presence ends; see ``ObservableStore/presence(_:_:timeToLive:)``.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the entry. What is stored under it is replaced.
+    ///   - value: the value, as ``StorageBackend/storable(_:for:)`` has returned it.
+    ///   - timeToLive: how long the entry may outlive the process.
+    /// - Returns: the presence, after the entry is stored, and after the watch has come to it; nil, unless the backend implements it, if the
+    ///   storage does not remove the entries of a process that has ended, as a service with leases does.
+    nonisolated(nonsending) func presence(
+        _ name: String, _ value: PropertyListValue, timeToLive: Duration
+    ) async throws -> Presence?
 }
 
 extension CommittingBackend {
@@ -46,7 +60,11 @@ extension CommittingBackend {
     }
 
     package var allowsNestedEdits: Bool { false }
-    package var onUse: (@Sendable ([String]) -> Void)? { nil }
+    package var onUse: (@Sendable (String) -> Void)? { nil }
+
+    package nonisolated(nonsending) func presence(
+        _ name: String, _ value: PropertyListValue, timeToLive: Duration
+    ) async throws -> Presence? { nil }
 }
 
 extension StorageBackend {

@@ -82,9 +82,9 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
     }
 }
 
-extension InMemoryBackend: PresenceBackend {
+extension InMemoryBackend {
     /// Stores an entry until the presence ends, whatever its time to live.
-    package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence {
+    package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence? {
         _ = try edit { $0[name] = value }
         let number = UniqueNumber.next()
         state.withLock { $0.owners[name] = number }

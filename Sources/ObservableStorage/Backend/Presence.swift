@@ -1,19 +1,3 @@
-package import PropertyListCoding
-
-/// A storage that removes the entries of a process that has ended, as a service with leases does.
-package protocol PresenceBackend: StorageBackend {
-    /// Stores an entry until the presence ends; see ``ObservableStore/presence(_:_:timeToLive:)``.
-    ///
-    /// - Parameters:
-    ///   - name: the name of the entry. What is stored under it is replaced.
-    ///   - value: the value, as ``StorageBackend/storable(_:for:)`` has returned it.
-    ///   - timeToLive: how long the entry may outlive the process.
-    /// - Returns: the presence, after the entry is stored, and after the watch has come to it.
-    nonisolated(nonsending) func presence(
-        _ name: String, _ value: PropertyListValue, timeToLive: Duration
-    ) async throws -> Presence
-}
-
 /// An entry that is stored while this object is retained and the process runs.
 ///
 /// It is removed by ``end()``, soon after the last reference is released, and after its time to live if the process or its machine has

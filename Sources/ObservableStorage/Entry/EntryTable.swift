@@ -1,4 +1,3 @@
-import Dispatch
 import PropertyListCoding
 import Synchronization
 
@@ -16,8 +15,8 @@ struct EntryTable: Sendable {
     private var copied: EntryValues?
     // Whether an entry was removed from the table whose value is still in the copy.
     private var isCopyStale = false
-    /// Receives the name of each entry when it is created; nil if the storage does not observe names.
-    var usedNames: UsedNames?
+    /// See ``CommittingBackend/onUse``.
+    var onUse: (@Sendable (String) -> Void)?
 
     init(_ values: StoredValues, store: UInt64) {
         self.store = store
@@ -96,7 +95,7 @@ struct EntryTable: Sendable {
         let entry = Entry(name, store: store, value: untouched.remove(name))
         entries.append(entry)
         indices[name] = entries.count - 1
-        usedNames?.add(name)
+        onUse?(name)
         return entries.count - 1
     }
 
@@ -211,30 +210,5 @@ extension EntryTable {
         for (name, edit) in edits { entry(name)?.content.markWritten(edit, isStored: stored?.keys.contains(name) ?? true) }
         edited = edited.filter { $0.content.pendingRevision != 0 }
         for entry in edited { entry.content.expect(stored ?? [:]) }
-    }
-}
-
-/// Passes names that are used for the first time to a storage that observes them.
-final class UsedNames: Sendable {
-    private let names = Lock<[String]>([])
-    private let queue: DispatchQueue
-    private let handler: @Sendable ([String]) -> Void
-
-    /// - Parameter handler: called on the queue with the names that were added since it was last called.
-    init(queue: DispatchQueue, handler: @escaping @Sendable ([String]) -> Void) {
-        self.queue = queue
-        self.handler = handler
-    }
-
-    /// Adds a name; runs no user code, and may be called while a lock is held.
-    func add(_ name: String) {
-        let isFirst = names.withLock { names in
-            names.append(name)
-            return names.count == 1
-        }
-        guard isFirst else { return }
-        queue.async { [self] in
-            handler(names.exchange([]))
-        }
     }
 }

@@ -98,17 +98,16 @@ extension ObservableStore {
             state.refusal ?? state.layers.mandatory(key.entryName).map { _ in StorageError.mandatory(key: name) }
         }
         if let refusal { throw refusal }
-        guard let backend = backend as? any PresenceBackend else {
-            throw StorageError.unwritable(file: backend.name, reason: "the storage does not remove entries when a process ends")
-        }
         guard let stored = try key.stored(value, as: { stored throws(StorageError) in try backend.accepted(stored, for: name) }) else {
             throw StorageError.unencodable(key: name, reason: "nil is no value of a presence")
         }
         do {
-            return try await backend.presence(name, stored, timeToLive: timeToLive)
+            let storage = backend as? any CommittingBackend
+            if let presence = try await storage?.presence(name, stored, timeToLive: timeToLive) { return presence }
         } catch {
             throw StorageError.writing(backend.name, error).with(.rolledBack)
         }
+        throw StorageError.unwritable(file: backend.name, reason: "the storage does not remove entries when a process ends")
     }
 }
 

@@ -40,11 +40,10 @@ final class SerializedBackend: Sendable {
                 if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: name)) }
                 return try logging.makeLog(halfSize: halfSize)
             })
-        let onUse = (backend as? any CommittingBackend)?.onUse
         cache.update { state in
             (state.storageRevision, state.limits) = (entries.revision, backend.limits)
             if backend.isReadOnly { state.readOnlyFile = name }
-            state.entries.usedNames = onUse.map { UsedNames(queue: executor.queue, handler: $0) }
+            state.entries.onUse = (backend as? any CommittingBackend)?.onUse
         }
         return cache
     }

@@ -116,7 +116,7 @@
         func own() async throws {
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend()
-            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(60))
+            let presence = try #require(try await backend.presence("workers/7", "here", timeToLive: .seconds(60)))
             #expect(backend.follower.latest?.entries["workers/7"] == "here")
             try await presence.end()
             #expect(backend.follower.latest?.entries["workers/7"] == nil)
@@ -126,7 +126,7 @@
         func cancelled() async throws {
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend()
-            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(60))
+            let presence = try #require(try await backend.presence("workers/7", "here", timeToLive: .seconds(60)))
             let ending = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
                 try await presence.end()
@@ -176,7 +176,7 @@
         func renewed() async throws {
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend(renewals: 40)
-            let presence = try await backend.presence("workers/7", "here", timeToLive: .seconds(60))
+            let presence = try #require(try await backend.presence("workers/7", "here", timeToLive: .seconds(60)))
             let lease = try #require(try await keyValue(fixture)).lease
             // Told in whole seconds, rounded down.
             var (last, renewals) = (Int64.max, 0)

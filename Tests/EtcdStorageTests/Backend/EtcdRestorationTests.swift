@@ -176,7 +176,7 @@
             let number = try #require(try await mark(fixture))
             #expect(number.version == 1)
             #expect(backend.follower.latest?.history.hasSuffix("." + String(decoding: number.value, as: UTF8.self)) == true)
-            for presence in presences { try await presence.end() }
+            for presence in presences { try await presence?.end() }
         }
     }
 

@@ -79,7 +79,7 @@ struct SharedDefaultsTests {
         let token = shared.watch { first.record(1) }
         let ended = shared.watch { second.record(1) }
         observers.change("volume")
-        shared.addUsed(["volume", "dotted.name"])
+        for name in ["volume", "dotted.name"] { shared.addUsed(name) }
         #expect(try await first.elements(count: 1).count == 1)
         #expect(try await second.elements(count: 1).count == 1)
         ended.cancel()
