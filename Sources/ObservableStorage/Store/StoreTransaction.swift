@@ -8,25 +8,22 @@ import Synchronization
 public struct StoreTransaction: KeyValueAccess {
     // Shared by all views: a view of a nested group does not copy the entries.
     private final class Contents {
-        private var latest: StorageEntries
+        private(set) var latest: StorageEntries
         var failure: StorageError?
         var scopes: Set<KeyScope> = []
-        /// The names of the entries that were read; nil if all were.
-        private(set) var namesRead: Set<String>? = []
-        /// The paths of the edited values inside an entry; empty for an edit of the whole entry.
-        private(set) var paths: EditedPaths = [:]
 
         init(_ latest: StorageEntries) {
             self.latest = latest
+            self.latest.readKeys = []
         }
 
         subscript(name: String) -> PropertyListValue? {
-            namesRead?.insert(name)
+            latest.readKeys?.insert(name)
             return latest[name]
         }
 
         var values: [String: PropertyListValue] {
-            namesRead = nil
+            latest.readKeys = nil
             // The edits are merged once, for repeated access.
             latest.gather()
             return latest.values
@@ -39,11 +36,9 @@ public struct StoreTransaction: KeyValueAccess {
 
         func apply(_ edits: EntryEdits, at paths: EditedPaths = [:]) {
             for (name, value) in edits {
-                let isWhole = self.paths[name]?.isEmpty == true
-                self.paths[name] = isWhole ? [] : paths[name].map { (self.paths[name] ?? []) + $0 } ?? []
                 // An edit to the present value depends on it.
-                if latest[name] == value { namesRead?.insert(name) }
-                latest[name] = value
+                if latest[name] == value { latest.readKeys?.insert(name) }
+                latest.set(value, for: name, at: paths[name] ?? [])
             }
         }
     }
@@ -163,13 +158,13 @@ public struct StoreTransaction: KeyValueAccess {
         return contents.edits
     }
 
-    /// The paths of the edited values, for entries of which not all is edited.
-    var editedPaths: EditedPaths { contents.paths.filter { !$0.value.isEmpty } }
+    /// The paths of the edited values, those of outer ones first, for entries of which not all is edited.
+    var editedPaths: EditedPaths { contents.latest.editedPaths.mapValues { $0.sorted { $0.count < $1.count } } }
 
     var scopes: Set<KeyScope> { contents.scopes }
 
     /// The names of the entries on which the edits may depend; nil for all.
-    var namesRead: Set<String>? { contents.namesRead }
+    var namesRead: Set<String>? { contents.latest.readKeys }
 }
 
 /// Marks the tasks that run inside a transaction, or were started there, while it is open.
