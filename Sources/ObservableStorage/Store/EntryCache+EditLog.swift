@@ -107,12 +107,6 @@ extension EntryCache {
         update { $0.log.isComplete ? $0.log.file : nil }?.isInPlace ?? false
     }
 
-    /// Leaves the log of a store that has ended for the next opening of the list.
-    func leaveLog() {
-        // Closed after it has left the lock.
-        withExtendedLifetime(take { $0.log.takeFile() }) {}
-    }
-
     /// Removes the log of a store that ends, unless it has edits that are not stored.
     func endLog(discardingEdits discardsEdits: Bool = false) {
         take { state in

@@ -44,7 +44,7 @@ final class FailureReports: Sendable {
         deliveries.deliver()
         guard isFirst else { return }
         // A forked child has none of the threads that would log the error later.
-        guard !StoreRegistry.isEnding, !StoreRegistry.all.isForkedChild else { return logUndelivered() }
+        guard !StoreRegistry.all.isForkedChild, !StoreRegistry.all.isEnding else { return logUndelivered() }
         Self.waiting.withLock { $0[ObjectIdentifier(self)] = self }
         afterGrace { self.logUndelivered() }
     }

@@ -36,7 +36,6 @@ final class LifeCycleObserver: Sendable {
         "NSWindowDidBecomeKeyNotification": .sceneDidChange,
     ]
 
-    private let isInBackground = Lock(false)
     private let registry: StoreRegistry
     private let activity: ExpiringActivity?
     private let scenes: WaitingScenes
@@ -64,24 +63,20 @@ final class LifeCycleObserver: Sendable {
     /// Lets the stores in containers of app groups lock their files only during an activity from now on, and writes their edits.
     private func enterBackground() {
         let end = DispatchSemaphore(value: 0)
-        // Queued under the lock, in the order of the events.
-        let isFirst = isInBackground.withLock { isInBackground in
-            if isInBackground { return false }
-            isInBackground = true
-            let stores = registry.setInBackground(true)
+        let isFirst = registry.setInBackground(true) { stores in
             enqueue {
                 let work = DispatchGroup()
                 work.enter()
                 Task {
+                    // A failure is reported, and tried again.
                     await withTaskGroup(of: Void.self) { flushes in
-                        for store in stores where store.storage.isOutsideContainer { flushes.addTask { await store.flushReporting() } }
+                        for store in stores where store.storage.isOutsideContainer { flushes.addTask { try? await store.flush(to: .storage) } }
                     }
                     work.leave()
                 }
                 work.wait()
                 end.signal()
             }
-            return true
         }
         guard isFirst else { return }
         activity?("writing the settings") { isExpiring in
@@ -92,10 +87,7 @@ final class LifeCycleObserver: Sendable {
 
     /// Lets them lock these files at any time again, and writes the edits that are still pending.
     private func leaveBackground() {
-        isInBackground.withLock { isInBackground in
-            guard isInBackground else { return }
-            isInBackground = false
-            let stores = registry.setInBackground(false)
+        _ = registry.setInBackground(false) { stores in
             enqueue { for store in stores where store.storage.isOutsideContainer { store.receive(.reachable(true)) } }
         }
     }
@@ -110,13 +102,6 @@ final class LifeCycleObserver: Sendable {
     // After the other observers of a notification, which often save something now.
     private func enqueue(_ work: @escaping @Sendable () -> Void) {
         DispatchQueue.main.async { [queue] in queue.async(execute: work) }
-    }
-}
-
-extension Synchronizer {
-    /// Flushes; a failure was reported, and is tried again.
-    fileprivate func flushReporting() async {
-        do { try await flush(to: .storage) } catch {}
     }
 }
 

@@ -62,9 +62,9 @@ extension ObservableStore {
         if cache.update({ $0.isClosed }) { throw .closed }
         try layerFiles?.load()
         if let deliveries = layerFiles?.changes(in: cache), !deliveries.isEmpty { await cache.deliverConcurrently(deliveries) }
-        for deliveries in try await synchronizer.readAllChanges() where !deliveries.isEmpty {
-            await cache.deliverConcurrently(deliveries)
-        }
+        let earlier = await synchronizer.lastDeliveries
+        try await synchronizer.read()
+        for deliveries in [earlier, await synchronizer.lastDeliveries] { await deliveries?.wait() }
     }
 
     /// Writes the pending edits, ends every stream, and stops watching. Later edits are rejected.

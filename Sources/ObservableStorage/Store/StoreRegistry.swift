@@ -1,13 +1,10 @@
 import Dispatch
 import FoundationSubset
-import Synchronization
 
 /// The stores of this process, whose pending edits are written at the end of the process.
 final class StoreRegistry: Sendable {
     /// How long the end of the process waits for pending edits.
     static let exitTimeout = Lock(Duration.seconds(2))
-
-    private static let hasEnded = Atomic(false)
 
     // A store that is being deinitialized cannot be retained any more, and may still have edits to write.
     private typealias Member = (lastWrite: LastWrite, store: WeakReference<Synchronizer>)
@@ -18,8 +15,6 @@ final class StoreRegistry: Sendable {
         var isInBackground = false
         /// The deadline of all writes at the end of the process; nil before it has begun.
         var deadline: DispatchTime?
-
-        var lastWrites: [LastWrite] { members.values.map(\.lastWrite) }
     }
 
     private let state = Lock(State())
@@ -29,13 +24,13 @@ final class StoreRegistry: Sendable {
 
     /// The stores of the process; first use registers their last writes with `atexit`.
     static let all: StoreRegistry = {
-        atexit { StoreRegistry.all.finish() }
+        atexit { StoreRegistry.all.writeAll(isExit: true) }
         return StoreRegistry()
     }()
 
     /// Whether the process is exiting, so that values set now, by another handler of `atexit`, have to be written immediately.
-    static var isEnding: Bool {
-        hasEnded.load(ordering: .acquiring)
+    var isEnding: Bool {
+        state.withLock { $0.deadline != nil }
     }
 
     /// Whether this is a forked child of the process, which writes nothing.
@@ -61,15 +56,19 @@ final class StoreRegistry: Sendable {
         state.take { $0.members.values.compactMap(\.store.object) }
     }
 
-    /// Records whether the process is in the background, and returns the open stores, to be released outside of a lock.
-    func setInBackground(_ isInBackground: Bool) -> [Synchronizer] {
-        state.take { state in
+    /// Records whether the process is in the background; returns whether that is new.
+    ///
+    /// - Parameter enqueue: queues what is to be done with the open stores.
+    func setInBackground(_ isInBackground: Bool, _ enqueue: ([Synchronizer]) -> Void) -> Bool {
+        state.take { state -> (Bool, [Synchronizer]) in
+            if state.isInBackground == isInBackground { return (false, []) }
             state.isInBackground = isInBackground
             let stores = state.members.values.compactMap(\.store.object)
-            // Under the lock, as in `add(_:)`.
+            // Under the lock, as in `add(_:)`, and in the order of the calls.
             for store in stores { store.setInBackground(isInBackground) }
-            return stores
-        }
+            enqueue(stores)
+            return (true, stores)
+        }.0
     }
 
     /// Makes the last write of a released store, and calls a closure afterwards; the end of the process waits for it.
@@ -82,11 +81,17 @@ final class StoreRegistry: Sendable {
         write(stores, until: state.withLock { $0.deadline } ?? .now())
     }
 
-    /// Writes the pending edits of all stores, within the time limit of the end of the process, which may continue afterwards.
-    func writeAll() {
+    /// Writes the pending edits of all stores, within the time limit of the end of the process, which may continue unless it exits.
+    func writeAll(isExit: Bool = false) {
         guard !isForkedChild else { return }
         let deadline = DispatchTime.after(Self.exitTimeout.withLock { $0 })
-        write(state.withLock { $0.lastWrites }, until: deadline)
+        let stores = state.withLock { state in
+            if isExit { state.deadline = deadline }
+            return state.members.values.map(\.lastWrite)
+        }
+        // Edits that other handlers of `atexit` make now are written, also by stores that were suspended.
+        if isExit { for store in stores { store.cache.update { _ = $0.flushes.resume() } } }
+        write(stores, until: deadline)
         FailureReports.logAllUndelivered()
     }
 
@@ -95,19 +100,5 @@ final class StoreRegistry: Sendable {
         for store in stores { store.startBeforeExit(in: group) }
         let isWritten = group.wait(timeout: deadline) == .success && lastWrites.wait(timeout: deadline) == .success
         if !isWritten { stores.forEach { $0.reportUnwritten() } }
-    }
-
-    private func finish() {
-        guard !isForkedChild else { return }
-        let timeout = Self.exitTimeout.withLock { $0 }
-        let stores = state.withLock { state in
-            state.deadline = .after(timeout)
-            return state.lastWrites
-        }
-        Self.hasEnded.store(true, ordering: .releasing)
-        // Edits that other handlers of `atexit` make now are written, also by stores that were suspended.
-        for store in stores { store.cache.update { _ = $0.flushes.resume() } }
-        writeAtEnd(stores)
-        FailureReports.logAllUndelivered()
     }
 }

@@ -2,30 +2,23 @@ import Dispatch
 
 /// When a store reads its storage again, writes to it again, and makes a checkpoint.
 struct SynchronizationSchedule: Sendable {
-    // A checkpoint of others' commits is left to them, unless they have ended.
-    private static let patienceWithOthers = 10
-
     /// Reads after failures and, while another process prevents the replay of dead stores' edits, after successes.
     var reads = Backoff()
     private var replays = Backoff()
     var writes = Backoff()
-    var checkpoints = Backoff()
+    var checkpoints: Debouncer
+    var checkpointAttempts = Backoff()
     var pace = WritePace()
     /// When a log of edits that a burst has made large is removed: after a second without a commit.
     var logRemoval = Debouncer(quiet: .seconds(1), limit: .seconds(3_600))
-    // Nil without a journal.
-    private var debouncer: Debouncer?
     /// Whether the storage has to be read after the present operation.
     var isReadQueued = false
     /// Whether the release of a shared store has to be tried again.
     var isReleaseQueued = false
 
-    /// - Parameter options: when checkpoints are made; nil without a journal.
-    init(_ options: JournalOptions?) {
-        debouncer = options.map { options in
-            // Limited, as times are computed with them.
-            Debouncer(quiet: .nanoseconds(options.quiet.wholeNanoseconds), limit: .nanoseconds(options.atMost.wholeNanoseconds))
-        }
+    init(_ options: JournalOptions = JournalOptions()) {
+        // Limited, as times are computed with them.
+        checkpoints = Debouncer(quiet: .nanoseconds(options.quiet.wholeNanoseconds), limit: .nanoseconds(options.atMost.wholeNanoseconds))
     }
 
     /// Records that the storage was read.
@@ -38,22 +31,6 @@ struct SynchronizationSchedule: Sendable {
         guard needsReplay, !reads.isScheduled else { return nil }
         reads.isScheduled = true
         return replays.fail()
-    }
-
-    /// Records that a commit was stored, which has read the storage as well.
-    mutating func didCommit() {
-        writes.succeed()
-        reads.succeed()
-    }
-
-    /// Records a commit of the journal that the storage lacks, by this store or another one.
-    mutating func didJournal(isOwn: Bool, at now: Debouncer.Instant) -> Debouncer.Action {
-        debouncer?.modified(at: now, factor: isOwn ? 1 : Self.patienceWithOthers) ?? .none
-    }
-
-    /// Continues at the requested time; a checkpoint is due if the action is ``Debouncer/Action/process``.
-    mutating func checkpointWoke(at now: Debouncer.Instant) -> Debouncer.Action {
-        debouncer?.woke(at: now) ?? .none
     }
 }
 

@@ -130,7 +130,8 @@ extension Synchronizer {
         _ commit: PendingCommit, _ run: PendingCommit.Run, storedAs stored: StorageEntries, _ origin: ChangeOrigin
     ) -> Deliveries {
         unknownEdits.remove(commit.edits, of: commit.options.unknown)
-        schedule.didCommit()
+        schedule.writes.succeed()
+        schedule.reads.succeed()
         let effect = commit.effect(of: run, storedAs: stored, over: base)
         base = effect.latest
         let change = cache.change { state in
@@ -159,7 +160,8 @@ extension Synchronizer {
                 guard let encoded = synchronizer.storage.journaling?.encodedEntries(of: synchronizer.base) else { return }
                 synchronizer.base = encoded
                 let (stored, edited) = encoded.unmerged
-                synchronizer.cache.take { $0.rebase(on: stored, except: edited) }
+                // Not after the store was closed: edits that were discarded are not in the storage, but are still read.
+                synchronizer.cache.take { $0.isClosed ? nil : $0.entries.rebase(on: stored, except: edited) }
             }
         }
     }

@@ -111,19 +111,8 @@ extension Synchronizer {
         }
     }
 
+    /// Reads the storage, and delivers changes by others.
     func read() async throws(StorageError) {
-        cache.deliver(try await readChanges())
-    }
-
-    /// Reads the storage, and returns the deliveries of changes by others, and those of earlier ones.
-    func readAllChanges() async throws(StorageError) -> [Deliveries] {
-        let earlier = lastDeliveries
-        let latest = try await readChanges()
-        return [earlier, latest].compactMap { $0 }
-    }
-
-    /// Reads the storage, and returns the deliveries of changes by others.
-    func readChanges() async throws(StorageError) -> Deliveries {
         let latest = try await load()
         // Differences that were reported while the storage was read may be newer.
         let deliveries = adopt(latest.isOlder(than: base) ? base : latest)
@@ -132,7 +121,7 @@ extension Synchronizer {
         if let delay = schedule.didRead(needsReplay: needsReplay) { readAgain(after: delay) }
         // If edits are pending, writing them determines whether the storage is available.
         if !cache.update({ $0.entries.hasPending }) { recordAvailable() }
-        return deliveries
+        cache.deliver(deliveries)
     }
 }
 
@@ -142,20 +131,21 @@ extension Synchronizer {
     /// Schedules a checkpoint if the storage lacks commits, of this store or of others.
     func scheduleCheckpoint(isOwn: Bool) {
         guard storage.needsCheckpoint, !isSuspended else { return }
-        _ = isDue(schedule.didJournal(isOwn: isOwn, at: .now)) { await $0.checkpointIfDue() }
+        // A checkpoint of others' commits is left to them, unless they have ended.
+        _ = isDue(schedule.checkpoints.modified(at: .now, factor: isOwn ? 1 : 10)) { await $0.checkpointIfDue() }
     }
 
     private func checkpointIfDue() async {
-        guard isDue(schedule.checkpointWoke(at: .now), orElse: { await $0.checkpointIfDue() }) else { return }
+        guard isDue(schedule.checkpoints.woke(at: .now), orElse: { await $0.checkpointIfDue() }) else { return }
         guard !isSuspended, !cache.update({ $0.isClosed }) else { return }
         do throws(StorageError) {
             try await checkpoint()
-            schedule.checkpoints.succeed()
+            schedule.checkpointAttempts.succeed()
         } catch {
             if case .suspended = error { return }
             // The edits are durable in the journal.
             cache.reports.report(error)
-            start(after: .now() + schedule.checkpoints.fail()) { $0.scheduleCheckpoint(isOwn: true) }
+            start(after: .now() + schedule.checkpointAttempts.fail()) { $0.scheduleCheckpoint(isOwn: true) }
         }
     }
 }

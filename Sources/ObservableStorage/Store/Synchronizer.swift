@@ -34,7 +34,7 @@ actor Synchronizer {
         self.storage = storage
         self.availability = availability
         base = entries
-        schedule = SynchronizationSchedule(storage.journaling?.checkpointDelays)
+        schedule = SynchronizationSchedule(storage.journaling?.checkpointDelays ?? JournalOptions())
         StoreRegistry.all.add(self)
         LifeCycleObserver.start()
         storage.startWatching(since: entries.revision) { [weak self] event in self?.receive(event) }
@@ -50,7 +50,8 @@ actor Synchronizer {
         if cache.update({ $0.entries.hasPending }) || storage.needsCheckpoint {
             // There is no later attempt: edits that this one cannot write are lost.
             StoreRegistry.all.write(lastWrite) { [cache, endObservations] in
-                cache.leaveLog()
+                // Left for the next opening of the list.
+                cache.take { $0.log.takeFile() }
                 endObservations()
             }
         } else {
@@ -129,7 +130,6 @@ actor Synchronizer {
     ///
     /// - Parameter store: retained until then, so that ``ObservableStore/shared(at:)`` returns it to others meanwhile.
     nonisolated func scheduleFlush(retaining store: ObservableStore? = nil) {
-        guard !StoreRegistry.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
         guard !StoreRegistry.all.isForkedChild else {
             let reason = """
                 a store was opened before this process was forked, and a forked child writes nothing; fork before that, or execute a program in \
@@ -137,6 +137,7 @@ actor Synchronizer {
                 """
             return cache.reports.report(.unwritable(file: storage.name, reason: reason))
         }
+        guard !StoreRegistry.all.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
         storage.executor.queue.async {
             // Starting this thread may have taken the processor from the one that made the edit, which does not wait for the commit.
             sched_yield()
@@ -171,7 +172,7 @@ actor Synchronizer {
     /// - Parameter isHinted: whether an event of the storage is the reason.
     nonisolated func scheduleFlush(after delay: DispatchTimeInterval, isHinted: Bool = false) {
         let time = DispatchTime.now() + delay
-        guard let number = cache.update({ $0.scheduleFlush(at: time) }) else { return }
+        guard let number = cache.update({ $0.entries.hasPending ? $0.flushes.schedule(at: time) : nil }) else { return }
         storage.executor.queue.asyncAfter(deadline: time) { [weak self] in
             guard let self, cache.update({ $0.flushes.begin(number) }) else { return }
             start { synchronizer in
