@@ -209,25 +209,6 @@ public struct StorageEntries: Sendable {
     }
 }
 
-extension PropertyListValue {
-    /// Whether the value takes more than about 64 KB, in bounded time.
-    fileprivate var isLarge: Bool {
-        var size = 0
-        var pending = [self]
-        while size <= 65_536, let value = pending.popLast() {
-            size += 32
-            switch value {
-            case .string(let text): size += text.utf8.count
-            case .data(let data): size += data.count
-            case .array(let elements): pending += elements.prefix(2_048)
-            case .dictionary(let entries): pending += entries.values.prefix(2_048)
-            case .integer, .real, .boolean, .date, .uid: break
-            }
-        }
-        return size > 65_536
-    }
-}
-
 extension StorageEntries: CustomReflectable {
     /// The values without secrets, see ``StorageKey/secret()``, and the revision.
     public var customMirror: Mirror {

@@ -129,7 +129,7 @@ final class DeliveryQueue: Sendable {
         while true {
             delivery()
             rest -= 1
-            let mayContinue = rest > 0 && !thread.hasPostponed && (position != .max || !thread.hasExcess)
+            let mayContinue = rest > 0 && !thread.hasPostponed && (position != .max || thread.excess == nil)
             let (following, isReached) = next(upTo: position, ifAny: mayContinue)
             guard let following else { return (isReached, rest == 0) }
             delivery = following
@@ -177,7 +177,7 @@ extension DeliveryQueue {
         let ticket = append(delivery)
         if case .listeningOnMainActor = kind, MainActor.isCurrent { return deliver(on: thread, queue) }
         if take() { deliverLater(on: queue) }
-        if ticket.isExcess { thread.recordExcess(ticket) }
+        if ticket.isExcess { thread.excess = ticket }
     }
 
     private func deliverLater(on queue: DispatchQueue) {

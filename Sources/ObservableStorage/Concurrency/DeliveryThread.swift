@@ -16,9 +16,8 @@ final class DeliveryThread {
     /// Identifies the thread even after it has ended, unlike the address of this object, which may be reused.
     let number = UniqueNumber.next()
     private var frames: [Frame] = []
-    private var excess: DeliveryQueue.Ticket?
-    /// Whether the thread has to wait for space after its deliveries.
-    var hasExcess: Bool { excess != nil }
+    /// A delivery after which the thread has to wait for space.
+    var excess: DeliveryQueue.Ticket?
     /// Whether the thread is delivering a change that was made by reading a value.
     private(set) var isReading = false
 
@@ -55,10 +54,6 @@ final class DeliveryThread {
 
     func isDelivering(_ group: UInt64) -> Bool {
         frames.contains { $0.group == group }
-    }
-
-    func recordExcess(_ ticket: DeliveryQueue.Ticket) {
-        excess = ticket
     }
 
     /// Makes and delivers a change that is part of reading a value.

@@ -4,8 +4,7 @@ package import Dispatch
 package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
     /// The serial queue; work that runs on it runs on the actor.
     package let queue: DispatchQueue
-    private let key = DispatchSpecificKey<ObjectIdentifier>()
-    private static let anyKey = DispatchSpecificKey<Bool>()
+    private static let key = DispatchSpecificKey<ObjectIdentifier>()
     private let isPreferred: Bool
 
     /// - Parameter isPreferred: whether all tasks on it prefer it as their task executor, and continue here after each suspension, instead
@@ -13,17 +12,16 @@ package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
     package init(label: String, isPreferred: Bool = false) {
         self.isPreferred = isPreferred
         queue = DispatchQueue(label: label)
-        queue.setSpecific(key: key, value: ObjectIdentifier(self))
-        queue.setSpecific(key: Self.anyKey, value: true)
+        queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
     }
 
     var isCurrent: Bool {
-        DispatchQueue.getSpecific(key: key) == ObjectIdentifier(self)
+        DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self)
     }
 
     /// Whether the caller runs on the queue of any such actor.
     static var isAnyCurrent: Bool {
-        DispatchQueue.getSpecific(key: anyKey) == true
+        DispatchQueue.getSpecific(key: key) != nil
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {

@@ -77,7 +77,7 @@ struct EntryHistory: Sendable {
             return
         }
         // Large values that are set repeatedly and never read are not kept twice.
-        hasLast = isGood || !isEdit || !old.isBulky
+        hasLast = isGood || !isEdit || !old.isLarge
         if hasLast { earlier = [old] + (isGood ? [] : earlier.suffix(1)) }
     }
 
@@ -165,14 +165,20 @@ extension PropertyListValue {
         if case .dictionary(let entries) = self { entries.count > 32 } else { false }
     }
 
-    /// Whether the value takes much memory, as far as its top level shows.
-    fileprivate var isBulky: Bool {
-        switch self {
-        case .string(let text): text.utf8.count > 65_536
-        case .data(let data): data.count > 65_536
-        case .array(let elements): elements.count > 1_024
-        case .dictionary(let entries): entries.count > 1_024
-        case .integer, .real, .boolean, .date, .uid: false
+    /// Whether the value takes more than about 64 KB, in bounded time.
+    var isLarge: Bool {
+        var size = 0
+        var pending = [self]
+        while size <= 65_536, let value = pending.popLast() {
+            size += 32
+            switch value {
+            case .string(let text): size += text.utf8.count
+            case .data(let data): size += data.count
+            case .array(let elements): pending += elements.prefix(2_048)
+            case .dictionary(let entries): pending += entries.values.prefix(2_048)
+            case .integer, .real, .boolean, .date, .uid: break
+            }
         }
+        return size > 65_536
     }
 }

@@ -59,11 +59,6 @@ struct EntryTable: Sendable {
         untouched.names + entries.compactMap { $0.content.value == nil ? nil : $0.name }
     }
 
-    /// The number of entries in the table, including those without a value.
-    var count: Int {
-        untouched.count + entries.count
-    }
-
     /// The entries that have been read, written or observed.
     var touched: [Entry] {
         entries

@@ -29,16 +29,14 @@ struct StoredValues: Sendable {
         }
     }
 
-    var count: Int { allCount - removed.count }
-
-    private var allCount: Int {
-        switch source {
-        case .decoded(let values): values.count
-        case .encoded(let entries, _): entries.count
-        }
+    var count: Int {
+        let count =
+            switch source {
+            case .decoded(let values): values.count
+            case .encoded(let entries, _): entries.count
+            }
+        return count - removed.count
     }
-
-    var isEmpty: Bool { count == 0 }
 
     /// The number of bytes in which the values are encoded; 0 if they are decoded.
     var encodedSize: Int {
@@ -67,7 +65,7 @@ struct StoredValues: Sendable {
         guard let value = self[name] else { return nil }
         removed.insert(name)
         // The source retains what was removed until then: removing it earlier would copy or decode all others under the store's lock.
-        if isEmpty { self = [:] }
+        if count == 0 { self = [:] }
         return value
     }
 

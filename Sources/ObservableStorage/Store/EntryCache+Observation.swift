@@ -16,10 +16,6 @@ extension EntryCache {
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
     }
 
-    var isObserved: Bool {
-        update { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
-    }
-
     /// Ends every observation; later ones end immediately.
     func finish() {
         let (ends, entries, _) = take { state in

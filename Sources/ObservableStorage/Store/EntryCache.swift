@@ -51,11 +51,6 @@ final class EntryCache: Sendable {
         state.withLock { $0.entries.ensureEntry(name) }
     }
 
-    /// Sets the value that is used while none is stored. Observers are not notified.
-    func register(_ value: PropertyListValue?, for name: String) {
-        state.take { $0.register(value, for: name) }
-    }
-
     /// Changes the state and queues the changes for observers; ``deliver(_:)`` delivers them.
     ///
     /// - Returns: the queued deliveries, and whether a flush has to be scheduled.

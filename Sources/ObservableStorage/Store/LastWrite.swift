@@ -52,20 +52,20 @@ struct LastWrite: Sendable {
         cache.reports.report(.unwritable(file: storage.name, reason: "the process ended before it was done", edits: outcome(keys)))
     }
 
-    fileprivate func outcome(_ keys: [String]) -> StorageError.EditOutcome {
+    private func outcome(_ keys: [String]) -> StorageError.EditOutcome {
         cache.isLogged ? .logged : .lost(keys: keys)
     }
 
     /// Writes the pending edits; reports those that cannot be written.
     private func make(_ backend: any BlockingStorageBackend) {
-        var remaining = RemainingEdits(self)
-        while let commit = remaining.next() {
+        var (edits, revision) = cache.update { $0.beginCommit() }
+        while let commit = nextCommit(of: &edits, upTo: revision) {
             do {
                 let body = { (entries: inout StorageEntries) throws in try commit.begin(on: entries).apply(to: &entries) }
                 _ = try storage.journaling?.edit(commit.options, body) ?? backend.edit(body)
-                remaining.markStored(commit)
+                markStored(commit, of: &edits)
             } catch {
-                remaining.handle(error, of: commit)
+                giveUp(commit, of: &edits, because: error)
             }
         }
         if let journaling = storage.journaling, journaling.needsCheckpoint {
@@ -81,58 +81,43 @@ struct LastWrite: Sendable {
 
     /// The same for a storage that does not block.
     private func make() async {
-        var remaining = RemainingEdits(self)
-        while let commit = remaining.next() {
+        var (edits, revision) = cache.update { $0.beginCommit() }
+        while let commit = nextCommit(of: &edits, upTo: revision) {
             do {
                 _ = try await storage.backend.commit(commit.options) { try commit.begin(on: $0).apply(to: &$0) }
-                remaining.markStored(commit)
+                markStored(commit, of: &edits)
             } catch {
-                remaining.handle(error, of: commit)
+                giveUp(commit, of: &edits, because: error)
             }
         }
     }
-}
 
-/// The edits that are still to be written.
-private struct RemainingEdits {
-    private let store: LastWrite
-    private var edits: [String: PendingEdit]
-    private let revision: UInt64
-
-    init(_ store: LastWrite) {
-        self.store = store
-        (edits, revision) = store.cache.update { $0.beginCommit() }
-    }
-
-    /// The next commit; nil after all edits were written or given up.
-    mutating func next() -> PendingCommit? {
+    /// A commit of some edits; nil after all were written or given up.
+    private func nextCommit(of edits: inout [String: PendingEdit], upTo revision: UInt64) -> PendingCommit? {
         guard !edits.isEmpty else { return nil }
         do throws(StorageError) {
-            let batch = try store.storage.backend.limits.batch(of: edits)
-            return PendingCommit(batch, upTo: revision, of: store.cache, after: store.unknownEdits)
+            let batch = try storage.backend.limits.batch(of: edits)
+            return PendingCommit(batch, upTo: revision, of: cache, after: unknownEdits)
         } catch {
-            giveUp(because: error)
+            giveUp(nil, of: &edits, because: error)
             return nil
         }
     }
 
-    mutating func markStored(_ commit: PendingCommit) {
+    private func markStored(_ commit: PendingCommit, of edits: inout [String: PendingEdit]) {
         edits = edits.filter { commit.edits[$0.key] == nil }
-        store.cache.update { $0.markWritten(commit.edits) }
+        cache.update { $0.markWritten(commit.edits) }
     }
 
-    /// Reports an error, and gives up the edits that it concerns.
-    mutating func handle(_ error: any Error, of commit: PendingCommit) {
-        guard case .unencodable(let key, let reason, _) = error as? StorageError, commit.edits[key] != nil,
-            let rejected = edits.group(of: key)
-        else { return giveUp(because: error) }
-        // Only the edits that were made together with the rejected one are given up.
-        store.cache.reports.report(.unencodable(key: key, reason: reason))
-        edits = edits.filter { rejected[$0.key] == nil }
-    }
-
-    private mutating func giveUp(because error: any Error) {
-        store.cache.reports.report(StorageError.writing(store.storage.name, error).with(store.outcome(edits.keys.sorted())))
-        edits = [:]
+    /// Reports an error, and gives up the edits that it concerns: if the storage has rejected one, those that were made together with it,
+    /// and otherwise all.
+    private func giveUp(_ commit: PendingCommit?, of edits: inout [String: PendingEdit], because error: any Error) {
+        if case .unencodable(let key, let reason, _) = error as? StorageError, commit?.edits[key] != nil, let rejected = edits.group(of: key) {
+            cache.reports.report(.unencodable(key: key, reason: reason))
+            edits = edits.filter { rejected[$0.key] == nil }
+        } else {
+            cache.reports.report(StorageError.writing(storage.name, error).with(outcome(edits.keys.sorted())))
+            edits = [:]
+        }
     }
 }

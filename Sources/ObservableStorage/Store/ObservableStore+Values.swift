@@ -198,7 +198,8 @@ extension ObservableStore: KeyValueAccess {
         let stored = try key.stored(value)
         let name = key.definition.entryName
         let registered = cache.update { $0.layers.registered[name.registered] }
-        cache.register(try name.replacing(stored, in: registered), for: name.registered)
+        let value = try name.replacing(stored, in: registered)
+        cache.take { $0.register(value, for: name.registered) }
     }
 
     /// Sets the values of names while none are stored, as ``register(_:for:)`` does for a key.
@@ -216,7 +217,7 @@ extension ObservableStore: KeyValueAccess {
                 throw StorageError.unencodable(key: name, because: error)
             }
         }
-        for (name, value) in values { cache.register(value, for: name) }
+        for (name, value) in values { cache.take { $0.register(value, for: name) } }
     }
 
     /// All stored values by name, at one moment.

@@ -47,10 +47,6 @@ struct PendingCommit: Sendable {
         var transaction: EntryEdits?
         var scopes: Set<KeyScope> = []
 
-        init(found: StorageEntries) {
-            self.found = found
-        }
-
         func apply(to entries: inout StorageEntries) throws(StorageError) {
             for (key, edit) in effective { entries.set(try edit.value(of: key, over: found[key]), for: key, at: edit.paths) }
             entries.readKeys = effective.namesRead(in: entries)

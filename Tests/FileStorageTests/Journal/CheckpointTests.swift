@@ -52,12 +52,12 @@ struct CheckpointTests {
     func endless() throws {
         let never = try #require(JournalOptions(.full(quiet: .seconds(Int64.max), atMost: .seconds(Int64.max))))
         var schedule = SynchronizationSchedule(never)
-        guard case .wake(let time) = schedule.didJournal(isOwn: false, at: at(5)) else {
+        guard case .wake(let time) = schedule.checkpoints.modified(at: at(5), factor: 10) else {
             Issue.record("nothing is due")
             return
         }
         #expect(time > at(1 << 61))
-        #expect(schedule.checkpointWoke(at: at(1 << 60)) == .wake(at: time))
+        #expect(schedule.checkpoints.woke(at: at(1 << 60)) == .wake(at: time))
         // The duration until then fits.
         #expect(DispatchTime.after(at(5).duration(to: time)) > .now())
     }

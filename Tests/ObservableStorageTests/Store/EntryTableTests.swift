@@ -50,7 +50,7 @@ struct EntryTableTests {
     @Test("An entry that was only observed is removed with its last observer")
     func observedOnly() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["kept": 1]))
-        let before = store.cache.update { $0.entries.count }
+        let before = store.cache.update { $0.entries.touched.count }
         let kept = store.addUpdateListener(for: StorageKey("kept", default: 0)) { _ in }
         for number in 0..<10 {
             let token = store.addUpdateListener(for: StorageKey("\(number)", default: 0)) { _ in }
@@ -59,7 +59,7 @@ struct EntryTableTests {
             token.cancel()
             other.cancel()
         }
-        #expect(store.cache.update { $0.entries.count } < before + 5)
+        #expect(store.cache.update { $0.entries.touched.count } < before + 5)
         kept.cancel()
         #expect(store.entries == ["kept": 1])
     }

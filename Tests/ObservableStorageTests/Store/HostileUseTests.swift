@@ -194,3 +194,10 @@ extension ObservableStore {
         body()
     }
 }
+
+extension EntryCache {
+    /// Whether anybody observes an entry.
+    var isObserved: Bool {
+        update { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
+    }
+}

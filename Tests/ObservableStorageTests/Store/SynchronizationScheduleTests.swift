@@ -7,11 +7,6 @@ import Testing
 struct SynchronizationScheduleTests {
     private let start = Debouncer.Instant.now
 
-    private func schedule(hasJournal: Bool = true) -> SynchronizationSchedule {
-        let mode = JournalMode.full(quiet: .milliseconds(50), atMost: .milliseconds(500))
-        return SynchronizationSchedule(hasJournal ? JournalOptions(mode) : nil)
-    }
-
     @Test("One read is scheduled after failures, at increasing intervals, and the fourth failure is reported")
     func reads() {
         var attempts = Backoff()
@@ -33,7 +28,7 @@ struct SynchronizationScheduleTests {
 
     @Test("A replay that another process prevents is repeated, at increasing intervals, with one read scheduled at a time")
     func replays() {
-        var schedule = schedule()
+        var schedule = SynchronizationSchedule()
         #expect(schedule.didRead(needsReplay: true) == .milliseconds(50))
         #expect(schedule.didRead(needsReplay: true) == nil)
         schedule.reads.isScheduled = false
@@ -41,29 +36,6 @@ struct SynchronizationScheduleTests {
         schedule.reads.isScheduled = false
         #expect(schedule.didRead(needsReplay: false) == nil)
         #expect(schedule.didRead(needsReplay: true) == .milliseconds(50))
-    }
-
-    @Test("A commit shows that the storage can be read and written")
-    func commit() {
-        var schedule = schedule()
-        _ = schedule.writes.fail()
-        _ = schedule.reads.scheduleRetry()
-        schedule.reads.isScheduled = false
-        schedule.didCommit()
-        #expect(schedule.writes.failures == 0)
-        #expect(schedule.reads.failures == 0)
-    }
-
-    @Test("A checkpoint waits for a quiet time, ten times as long for commits of others, and none is made without a journal")
-    func checkpoints() {
-        var own = schedule()
-        #expect(own.didJournal(isOwn: true, at: start) == .wake(at: start + .milliseconds(50)))
-        #expect(own.checkpointWoke(at: start + .milliseconds(50)) == .process)
-        var others = schedule()
-        #expect(others.didJournal(isOwn: false, at: start) == .wake(at: start + .milliseconds(500)))
-        var none = schedule(hasJournal: false)
-        #expect(none.didJournal(isOwn: true, at: start) == .none)
-        #expect(none.checkpointWoke(at: start) == .none)
     }
 
     @Test("Writes take their share of the time: the next one waits 19 times as long as the shorter of the last two took")
