@@ -35,6 +35,12 @@ extension EntryCacheState {
         return edits
     }
 
+    /// Takes values from the storage; see ``EntryTable/rebase(on:except:)``. Does nothing after the store was closed: edits that were
+    /// discarded are not in the storage, but are still read.
+    mutating func rebase(on stored: StoredValues, except edited: [String]) -> (entries: [Entry], values: StoredValues)? {
+        isClosed ? nil : entries.rebase(on: stored, except: edited)
+    }
+
     /// Whether the caller has to queue a flush; true once until that flush begins.
     mutating func needsFlushScheduled() -> Bool {
         entries.hasPending && flushes.enqueue()

@@ -112,7 +112,9 @@ struct LastWrite: Sendable {
     /// Reports an error, and gives up the edits that it concerns: if the storage has rejected one, those that were made together with it,
     /// and otherwise all.
     private func giveUp(_ commit: PendingCommit?, of edits: inout [String: PendingEdit], because error: any Error) {
-        if case .unencodable(let key, let reason, _) = error as? StorageError, commit?.edits[key] != nil, let rejected = edits.group(of: key) {
+        if case .unencodable(let key, let reason, _) = error as? StorageError, commit?.edits[key] != nil,
+            let rejected = edits.group(of: key)
+        {
             cache.reports.report(.unencodable(key: key, reason: reason))
             edits = edits.filter { rejected[$0.key] == nil }
         } else {

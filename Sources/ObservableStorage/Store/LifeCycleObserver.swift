@@ -66,13 +66,13 @@ final class LifeCycleObserver: Sendable {
         let isFirst = registry.setInBackground(true) { stores in
             enqueue {
                 let work = DispatchGroup()
-                work.enter()
-                Task {
-                    // A failure is reported, and tried again.
-                    await withTaskGroup(of: Void.self) { flushes in
-                        for store in stores where store.storage.isOutsideContainer { flushes.addTask { try? await store.flush(to: .storage) } }
+                for store in stores where store.storage.isOutsideContainer {
+                    work.enter()
+                    Task {
+                        // A failure is reported, and tried again.
+                        try? await store.flush(to: .storage)
+                        work.leave()
                     }
-                    work.leave()
                 }
                 work.wait()
                 end.signal()

@@ -160,8 +160,7 @@ extension Synchronizer {
                 guard let encoded = synchronizer.storage.journaling?.encodedEntries(of: synchronizer.base) else { return }
                 synchronizer.base = encoded
                 let (stored, edited) = encoded.unmerged
-                // Not after the store was closed: edits that were discarded are not in the storage, but are still read.
-                synchronizer.cache.take { $0.isClosed ? nil : $0.entries.rebase(on: stored, except: edited) }
+                synchronizer.cache.take { $0.rebase(on: stored, except: edited) }
             }
         }
     }

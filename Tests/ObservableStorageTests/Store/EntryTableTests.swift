@@ -50,7 +50,7 @@ struct EntryTableTests {
     @Test("An entry that was only observed is removed with its last observer")
     func observedOnly() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["kept": 1]))
-        let before = store.cache.update { $0.entries.touched.count }
+        let before = store.cache.update { $0.entries.count }
         let kept = store.addUpdateListener(for: StorageKey("kept", default: 0)) { _ in }
         for number in 0..<10 {
             let token = store.addUpdateListener(for: StorageKey("\(number)", default: 0)) { _ in }
@@ -59,7 +59,7 @@ struct EntryTableTests {
             token.cancel()
             other.cancel()
         }
-        #expect(store.cache.update { $0.entries.touched.count } < before + 5)
+        #expect(store.cache.update { $0.entries.count } < before + 5)
         kept.cancel()
         #expect(store.entries == ["kept": 1])
     }
@@ -173,7 +173,9 @@ extension EntryTable {
     ) -> PropertyListValue?? {
         var replaced: Entry.Replaced = (value, [])
         let entry = ensureEntry(name)
-        let isChanged = exchange(entry, &replaced, edit: edit, revision: revision ?? edit, type: type, condition: condition)
+        let isChanged = change(entry) {
+            entry.exchange(&replaced, edit: edit, revision: revision ?? edit, type: type, condition: condition)
+        }
         return isChanged ? .some(replaced.value) : nil
     }
 }
