@@ -181,7 +181,6 @@ extension EntryTable {
     }
 
     /// Changes an entry, if a closure exchanges its value; returns false if it is the same.
-    @inline(__always)
     mutating func change<Failure: Error>(_ entry: Entry, _ exchange: () throws(Failure) -> Bool) throws(Failure) -> Bool {
         let wasPending = entry.content.pendingRevision != 0
         guard try exchange() else { return false }

@@ -11,7 +11,7 @@ extension EntryCache {
             observers.post(affecting, muting: muted, to: &deliveries)
         }
         if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
-            allObservers.post(muting: muted, to: &deliveries) { Box(change) }
+            allObservers.post(muting: muted, to: &deliveries) { Box(change.untyped) }
         }
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
     }
@@ -79,7 +79,9 @@ extension EntryCache {
     }
 
     /// Subscribes to every entry, and calls a closure with the state before the first change.
-    func observeAll(_ observer: Observer<EntryChange>, reading read: (inout EntryCacheState) -> Void = { _ in }) -> ObservationToken {
+    func observeAll(
+        _ observer: Observer<Change<PropertyListValue?>>, reading read: (inout EntryCacheState) -> Void = { _ in }
+    ) -> ObservationToken {
         var first = Deliveries()
         let token = update { state in
             read(&state)

@@ -53,7 +53,7 @@ extension ObservableStore {
     public nonisolated func allChanges(
         bufferingPolicy: AsyncStream<Change<PropertyListValue?>>.Continuation.BufferingPolicy = .unbounded
     ) -> AsyncStream<Change<PropertyListValue?>> {
-        AsyncStream.observing(bufferingPolicy) { cache.observeAll(.stream($0) { $0.untyped }) }
+        AsyncStream.observing(bufferingPolicy) { cache.observeAll(.stream($0)) }
     }
 
     /// Calls a closure with each change of a key from now on, until the token is cancelled or released.

@@ -28,17 +28,7 @@ extension ObservableStore {
     public nonisolated func changes(
         since revision: StorageRevision
     ) async throws(StorageError) -> AsyncStream<Change<PropertyListValue?>>? {
-        let (live, continuation) = AsyncStream.makeStream(of: Change<PropertyListValue?>.self)
-        let past = try await synchronizer.past(since: revision) { [cache] read in
-            let token = cache.observeAll(.stream(continuation) { $0.untyped }, reading: read)
-            continuation.onTermination = { _ in token.cancel() }
-        }
-        return past.map { past in
-            let changes = past.changes { cache, receive in
-                cache.observeAll(Observer(onReceive: { receive($0.untyped) }))
-            }
-            return Self.stream(of: changes, then: live)
-        }
+        try await changes(of: nil, since: revision) { cache, observer, read in cache.observeAll(observer, reading: read) }
     }
 
     /// Every change of a key since a revision of the storage, and every later one; see ``changes(since:)``.
@@ -54,16 +44,21 @@ extension ObservableStore {
     public nonisolated func changes<Value>(
         of key: StorageKey<Value>, since revision: StorageRevision
     ) async throws(StorageError) -> AsyncStream<Change<Value>>? {
-        let (live, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
         prepareObservation(of: key)
-        let past = try await synchronizer.past(of: key.definition.entryName.all, since: revision) { [cache] read in
-            let token = cache.observe(key, .stream(continuation), reading: read)
+        return try await changes(of: key.definition.entryName.all, since: revision) { cache, observer, read in
+            cache.observe(key, observer, reading: read)
+        }
+    }
+
+    private nonisolated func changes<Value>(
+        of names: [String]?, since revision: StorageRevision, _ observe: @escaping PastEdits.Observe<Value>
+    ) async throws(StorageError) -> AsyncStream<Change<Value>>? {
+        let (live, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
+        let past = try await synchronizer.past(of: names, since: revision) { [cache] read in
+            let token = observe(cache, .stream(continuation), read)
             continuation.onTermination = { _ in token.cancel() }
         }
-        return past.map { past in
-            let changes = past.changes { cache, receive in cache.observe(key, Observer(onReceive: receive)) }
-            return Self.stream(of: changes, then: live)
-        }
+        return past.map { Self.stream(of: $0.changes(observe), then: live) }
     }
 
     private static func stream<Value>(of past: [Change<Value>], then live: AsyncStream<Change<Value>>) -> AsyncStream<Change<Value>> {
@@ -86,7 +81,7 @@ extension Synchronizer {
     ///   - names: the entries whose changes are needed; nil for all.
     ///   - subscribe: subscribes, and calls its argument with the state before the first change.
     fileprivate func past(
-        of names: [String]? = nil, since revision: StorageRevision,
+        of names: [String]?, since revision: StorageRevision,
         subscribing subscribe: @Sendable ((inout EntryCacheState) -> Void) -> Void
     ) async throws(StorageError) -> PastEdits? {
         // A storage without a revision may have one by now: the first commit of a store that keeps a journal makes it.
@@ -108,6 +103,10 @@ extension Synchronizer {
 
 /// Everything between a revision of the storage and the first change that a subscriber receives.
 private struct PastEdits: Sendable {
+    /// Subscribes to entries, and calls a closure with the state before the first change.
+    typealias Observe<Value: Sendable> =
+        @Sendable (EntryCache, Observer<Change<Value>>, _ read: (inout EntryCacheState) -> Void) -> ObservationToken
+
     /// The commits up to the entries that the store has read.
     var commits: [StorageCommit] = []
     // The entries whose changes are needed; nil for all.
@@ -130,9 +129,7 @@ private struct PastEdits: Sendable {
     }
 
     /// The changes that an observer receives if the edits are made again, in entries of their own.
-    func changes<Value>(
-        _ observe: (EntryCache, @escaping @Sendable (Change<Value>) -> Void) -> ObservationToken
-    ) -> [Change<Value>] {
+    func changes<Value>(_ observe: Observe<Value>) -> [Change<Value>] {
         var steps = commits.map { (edits: $0.edits, revision: StorageRevision?.some($0.revision), origin: ChangeOrigin.external) }
         steps.append((edits, nil, .local))
         if let names { for index in steps.indices { steps[index].edits = steps[index].edits.filter { names.contains($0.key) } } }
@@ -144,11 +141,12 @@ private struct PastEdits: Sendable {
             reports: FailureReports(log: { _ in }, afterGrace: { $0() }))
         cache.update { $0.layers = layers }
         let changes = Lock<[Change<Value>]>([])
-        let token = observe(cache) { change in
+        let observer = Observer<Change<Value>>(onReceive: { change in
             var change = change
             change.revision = revision
             changes.withLock { [change] in $0.append(change) }
-        }
+        })
+        let token = observe(cache, observer) { _ in }
         for step in steps {
             // The changes of a key are one; other entries are delivered one by one: many at once would continue on another thread.
             let parts = names == nil ? step.edits.sorted { $0.key < $1.key }.map { [$0.key: $0.value] } : [step.edits]
