@@ -52,7 +52,9 @@ final class Subscription: Sendable {
 /// An observer of elements of a type, to which only publishers of that type can be subscribed.
 struct Observer<Element: Sendable>: Sendable {
     let subscription: Subscription
+}
 
+extension Observer {
     /// - Parameters:
     ///   - kind: where the calls are made, instead of the delivering thread.
     ///   - onFinish: called once, after the last delivery.
@@ -65,12 +67,6 @@ struct Observer<Element: Sendable>: Sendable {
             onReceive: { onReceive(unsafeDowncast($0, to: Box<Element>.self).value) }, onFinish: onFinish)
     }
 
-    private init(_ slot: LatestSlot) {
-        subscription = Subscription(on: nil, slot: slot, onReceive: { _ in }, onFinish: { slot.end(keepingValue: true) })
-    }
-}
-
-extension Observer {
     static func mainActorListener(isListener: Bool = false, _ onReceive: @escaping @MainActor (Element) -> Void) -> Observer {
         Observer(
             on: .listeningOnMainActor, isListener: isListener,
@@ -78,7 +74,9 @@ extension Observer {
     }
 
     /// Fills a slot, whose last value is still delivered after the end.
-    static func slot(_ slot: LatestSlot) -> Observer { Observer(slot) }
+    static func slot(_ slot: LatestSlot) -> Observer {
+        Observer(subscription: Subscription(on: nil, slot: slot, onReceive: { _ in }, onFinish: { slot.end(keepingValue: true) }))
+    }
 
     static func stream(_ continuation: AsyncStream<Element>.Continuation) -> Observer {
         stream(continuation) { $0 }

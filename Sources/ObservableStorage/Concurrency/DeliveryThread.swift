@@ -68,8 +68,11 @@ final class DeliveryThread {
     func perform(group: UInt64, _ body: () -> Void) {
         frames.append((group, [], 0))
         body()
+        let index = frames.count - 1
         var rest = DeliveryQueue.turn
-        while let ticket = nextPostponed() {
+        while frames[index].next < frames[index].postponed.count {
+            let ticket = frames[index].postponed[frames[index].next]
+            frames[index].next += 1
             rest -= 1
             if rest > 0 {
                 ticket.queue.deliver(upTo: ticket.position, on: self)
@@ -80,13 +83,6 @@ final class DeliveryThread {
         }
         frames.removeLast()
         if frames.isEmpty, let excess = excess.take() { waitForRoom([excess]) }
-    }
-
-    private func nextPostponed() -> DeliveryQueue.Ticket? {
-        let index = frames.count - 1
-        guard frames[index].next < frames[index].postponed.count else { return nil }
-        defer { frames[index].next += 1 }
-        return frames[index].postponed[frames[index].next]
     }
 
     /// Waits for space, unless called inside a listener or on the queue of a store.

@@ -38,6 +38,8 @@ struct StoredValues: Sendable {
         return count - removed.count
     }
 
+    var isEmpty: Bool { count == 0 }
+
     /// The number of bytes in which the values are encoded; 0 if they are decoded.
     var encodedSize: Int {
         if case .encoded(let entries, _) = source { entries.size } else { 0 }
@@ -65,7 +67,7 @@ struct StoredValues: Sendable {
         guard let value = self[name] else { return nil }
         removed.insert(name)
         // The source retains what was removed until then: removing it earlier would copy or decode all others under the store's lock.
-        if count == 0 { self = [:] }
+        if isEmpty { self = StoredValues([:]) }
         return value
     }
 
@@ -84,15 +86,9 @@ struct StoredValues: Sendable {
     mutating func merge(_ edits: [String: PropertyListValue?]) {
         var values = values
         // Moved out: with a second reference, the first edit would copy them.
-        self = [:]
+        self = StoredValues([:])
         for (name, value) in edits { values[name] = value }
         self = StoredValues(values)
-    }
-}
-
-extension StoredValues: ExpressibleByDictionaryLiteral {
-    init(dictionaryLiteral elements: (String, PropertyListValue)...) {
-        self.init(Dictionary(elements) { $1 })
     }
 }
 

@@ -4,7 +4,7 @@ import PropertyListCoding
 /// The entries of a store in memory: every call is one short critical section, after which observers are notified, in order for each key.
 final class EntryCache: Sendable {
     /// Identifies this cache among all caches that the process has had.
-    let id: UInt64
+    let id = UniqueNumber.next()
     private let state: Lock<EntryCacheState>
     let allObservers: BoxPublisher
     let reports: FailureReports
@@ -27,7 +27,6 @@ final class EntryCache: Sendable {
         reports: FailureReports = FailureReports(), log: EditLog = EditLog(),
         makeLog: (@Sendable (_ halfSize: Int) throws(EditLogRefusal) -> EditLogFile)? = nil
     ) {
-        id = UniqueNumber.next()
         self.makeLog = makeLog
         self.reports = reports
         self.watchStart = watchStart

@@ -58,16 +58,13 @@ final class LayerFiles: Sendable {
     /// Sets the layers of a cache to the values that were read, and watches all storages until ``stopWatching()``.
     func startWatching(on queue: DispatchQueue, from start: WatchStart, for cache: EntryCache) {
         cache.deliver(changes(in: cache))
-        let reports = cache.reports
-        let onChange = { @Sendable [weak self, weak cache] in
-            if let self, let cache { cache.deliver(changes(in: cache)) }
-        }
         tokens.exchange(
             (mandatory + defaults).map { layer in
-                layer.backend.watch(since: nil, on: queue, from: start) { event in
+                layer.backend.watch(since: nil, on: queue, from: start) { [weak self, weak cache] event in
+                    guard let self, let cache else { return }
                     switch event {
-                    case .changed, .differences, .reachable: Self.readAgain(layer, on: queue, reports, onChange)
-                    case .failed(let error): reports.report(error)
+                    case .changed, .differences, .reachable: readAgain(layer, on: queue, for: cache)
+                    case .failed(let error): cache.reports.report(error)
                     }
                 }
             })
@@ -86,20 +83,18 @@ final class LayerFiles: Sendable {
     }
 
     // The last values are kept until the storage can be read.
-    private static func readAgain(
-        _ layer: Layer, on queue: DispatchQueue, _ reports: FailureReports, _ onChange: @escaping @Sendable () -> Void
-    ) {
+    private func readAgain(_ layer: Layer, on queue: DispatchQueue, for cache: EntryCache) {
         do throws(StorageError) {
             try layer.load()
             layer.attempts.withLock { $0.succeed() }
-            onChange()
+            cache.deliver(changes(in: cache))
         } catch {
             guard let (delay, isLasting) = layer.attempts.withLock({ $0.scheduleRetry() }) else { return }
-            if isLasting { reports.report(error) }
-            queue.asyncAfter(deadline: .now() + delay) { [weak layer] in
-                guard let layer else { return }
+            if isLasting { cache.reports.report(error) }
+            queue.asyncAfter(deadline: .now() + delay) { [weak self, weak cache] in
+                guard let self, let cache else { return }
                 layer.attempts.withLock { $0.isScheduled = false }
-                readAgain(layer, on: queue, reports, onChange)
+                readAgain(layer, on: queue, for: cache)
             }
         }
     }

@@ -88,6 +88,7 @@ extension ObservableStore {
         // The mirror only knows the present name and type.
         do { try migrateValue(of: key) } catch { reports.report(error) }
         return MirroredKey(
+            // A default that cannot be stored is never written.
             name: name.own, persistedDefault: key.persistsDefault == .never ? nil : key.storedForm(of: key.defaultValue),
             stored: { [backend] value throws(StorageError) in
                 let decoded = try key.decoded(value)

@@ -15,7 +15,10 @@ extension ObservableStore {
     /// waits in the kernel's queue for the lock stays there, and releases it as soon as it has it.
     public nonisolated func suspend() async {
         synchronizer.beginSuspension()
-        await synchronizer.finishWriting()
+        // Returns after the write that is under way: a call of an empty method of the actor would be optimized away.
+        await withCheckedContinuation { continuation in
+            executor.queue.async { continuation.resume() }
+        }
     }
 
     /// Ends a suspension: writes the edits that wait, and looks for changes by other processes.
@@ -38,14 +41,6 @@ extension Synchronizer {
         cache.update { state in
             storage.interruption.request(.suspension)
             state.flushes.suspend()
-        }
-    }
-
-    /// Returns after the write that is under way.
-    nonisolated func finishWriting() async {
-        // A call of an empty method of the actor would be optimized away.
-        await withCheckedContinuation { continuation in
-            storage.executor.queue.async { continuation.resume() }
         }
     }
 

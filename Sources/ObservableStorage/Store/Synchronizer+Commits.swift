@@ -23,7 +23,7 @@ extension Synchronizer {
                     let last = cache.update { $0.revision }
                     while cache.update({ $0.entries.isPending(upTo: last) }) { cache.deliver(try await commit()) }
                 }
-                return try await commit(origin, includingEdits: !storage.backend.limits.applyToCommits) { transaction in
+                return try await commit(origin) { transaction in
                     do {
                         try body(&transaction)
                     } catch {
@@ -63,14 +63,15 @@ extension Synchronizer {
     ///
     /// - Parameter origin: the origin of a transaction's changes; nil without one.
     private func commit(
-        _ origin: ChangeOrigin? = nil, includingEdits: Bool = true, isBehind: Bool = false, _ body: Body = { _ in }
+        _ origin: ChangeOrigin? = nil, isBehind: Bool = false, _ body: Body = { _ in }
     ) async throws -> Deliveries {
         if isSuspended { throw StorageError.suspended(file: storage.name) }
         let activity = storage.requestActivity()
         defer { activity?.finish() }
         while true {
             let (pending, revision) = cache.update { $0.beginCommit() }
-            let edits = includingEdits ? try storage.backend.limits.batch(of: pending) : [:]
+            let limits = storage.backend.limits
+            let edits = origin != nil && limits.applyToCommits ? [:] : try limits.batch(of: pending)
             let commit = PendingCommit(edits, upTo: revision, of: cache, after: unknownEdits, isBehind: isBehind)
             let lastRun = Lock<PendingCommit.Run?>(nil)
             let start = Debouncer.Instant.now

@@ -63,7 +63,7 @@ struct WatchStartTests {
         let start = WatchStart(on: queue)
         let requests = Recorder<Void>()
         start.perform { requests.record(()) }
-        let cache = EntryCache(entries: ["count": 1], executor: DispatchQueueExecutor(label: "cache"), watchStart: start)
+        let cache = EntryCache(entries: StoredValues(["count": 1]), executor: DispatchQueueExecutor(label: "cache"), watchStart: start)
         _ = cache.read(EntryName(own: "count"), as: nil)
         queue.sync {}
         #expect(requests.elements.isEmpty)

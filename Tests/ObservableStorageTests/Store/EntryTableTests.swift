@@ -179,3 +179,9 @@ extension EntryTable {
         return isChanged ? .some(replaced.value) : nil
     }
 }
+
+extension StoredValues: ExpressibleByDictionaryLiteral {
+    init(dictionaryLiteral elements: (String, PropertyListValue)...) {
+        self.init(Dictionary(elements) { $1 })
+    }
+}
