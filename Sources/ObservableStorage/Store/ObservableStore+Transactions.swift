@@ -24,13 +24,11 @@ extension ObservableStore {
             let result = try body(&transaction)
             do throws(StorageError) {
                 let edits = try transaction.finish()
-                var isDone = false
-                try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
+                let isDone = try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
                     // Unless an entry that it has read was changed since, or a scope was discarded.
                     guard state.isCurrent(transaction.namesRead, in: found),
                         !transaction.scopes.contains(where: state.discardedScopes.contains)
-                    else { return [] }
-                    isDone = true
+                    else { return nil }
                     return try state.edit(edits, at: transaction.editedPaths)
                 }
                 if isDone { return result }
@@ -121,12 +119,13 @@ extension ObservableStore {
             let result = try body(&value)
             let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
-            let isDone = try edit(of: key.definition.entryName.own, origin: .local, at: key.editedPaths) { (state) throws(StorageError) in
-                var present = state.entry(key.definition.entryName)
+            let isDone = try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+                let name = key.definition.entryName
+                var present = state.entry(name)
                 present.override = nil
                 guard present == entry else { return nil }
                 if stored != nil { try state.requireSettable(key.definition) }
-                return try key.edits(storing: stored) { state.entries[$0] }
+                return try state.edit(try key.edits(storing: stored) { state.entries[$0] }, of: name.own, at: key.editedPaths)
             }
             if isDone { return result }
         }
@@ -188,24 +187,13 @@ extension ObservableStore {
             }
             guard let edits = try makeEdits({ stored[$0] ?? nil }, entry, version) else { return }
             let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
-                try edit(of: name.own, origin: origin, condition: stored) { state in state.isCurrent(stored) ? edits : nil }
+                try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+                    guard state.isCurrent(stored) else { return nil }
+                    return try state.edit(edits, of: name.own, origin: origin, condition: stored)
+                }
             }
             if isDone { return }
         }
-    }
-
-    /// Makes edits that depend on the present entries; does nothing and returns false if `makeEdits` returns nil.
-    private nonisolated func edit(
-        of principal: String, origin: ChangeOrigin, condition: EntryEdits = [:], at paths: EditedPaths = [:],
-        _ makeEdits: (inout EntryCacheState) throws(StorageError) -> EntryEdits?
-    ) throws(StorageError) -> Bool {
-        var isDone = false
-        try synchronizer.change(retaining: self) { (state) throws(StorageError) in
-            guard let edits = try makeEdits(&state) else { return [] }
-            isDone = true
-            return try state.edit(edits, of: principal, origin: origin, condition: condition, at: paths)
-        }
-        return isDone
     }
 }
 

@@ -43,7 +43,7 @@ extension ObservableStore {
     /// of the user. The environment variable `OBSERVABLE_STORAGE_STANDARD` overrides this: `file` or `memory`. For a store of its own, a
     /// test uses `withStandard`.
     public static var standard: ObservableStore {
-        StandardStore.ofTask ?? StandardStore.ofProcess
+        standardOfTask ?? standardOfProcess
     }
 
     /// Opens the ``standard`` store of the process with overrides. Call it when the program starts, before anything uses that store.
@@ -56,7 +56,7 @@ extension ObservableStore {
     /// - Throws: ``StorageError/invalidConfiguration(item:reason:remedy:)`` if the store is open already.
     @discardableResult
     public static func openStandard(overrides: [OverrideSource]) throws(StorageError) -> ObservableStore {
-        let isFirst = StandardStore.opening.withLock { opening in
+        let isFirst = standardOpening.withLock { opening in
             if opening.isOpen { return false }
             opening = (true, overrides)
             return true
@@ -66,7 +66,7 @@ extension ObservableStore {
                 item: "the overrides of the standard store", reason: "it is open already",
                 remedy: "call openStandard(overrides:) before anything uses it")
         }
-        return StandardStore.ofProcess
+        return standardOfProcess
     }
 
     /// Runs a closure for which ``standard`` is another store, also in the tasks that it starts, except detached ones.
@@ -80,31 +80,30 @@ extension ObservableStore {
     /// Other tasks are not affected, so that tests with different stores can run in parallel. A property (`@Persisted`) retains the store that
     /// was the standard one when its instance was created.
     public static func withStandard<Result>(_ store: ObservableStore, _ body: () throws -> Result) rethrows -> Result {
-        try StandardStore.$ofTask.withValue(store, operation: body)
+        try $standardOfTask.withValue(store, operation: body)
     }
 
     /// Runs an asynchronous closure for which ``standard`` is another store.
     public static func withStandard<Result>(
         _ store: ObservableStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        try await StandardStore.$ofTask.withValue(store, operation: body, isolation: isolation)
+        try await $standardOfTask.withValue(store, operation: body, isolation: isolation)
     }
 }
 
-/// The standard store of the process, and its replacement for a task.
-enum StandardStore {
-    @TaskLocal static var ofTask: ObservableStore?
+extension ObservableStore {
+    @TaskLocal private static var standardOfTask: ObservableStore?
 
-    /// Whether the store of the process is open, and its overrides.
-    static let opening = Lock<(isOpen: Bool, overrides: [OverrideSource])>((false, []))
+    // Whether the store of the process is open, and its overrides.
+    private static let standardOpening = Lock<(isOpen: Bool, overrides: [OverrideSource])>((false, []))
 
-    static let ofProcess: ObservableStore = {
-        let overrides = opening.withLock { opening in
+    private static let standardOfProcess: ObservableStore = {
+        let overrides = standardOpening.withLock { opening in
             opening.isOpen = true
             return opening.overrides
         }
         let process = ProcessInfo.processInfo
-        guard isInMemory(executable: CommandLine.arguments.first ?? "", environment: process.environment) else {
+        guard isStandardInMemory(executable: CommandLine.arguments.first ?? "", environment: process.environment) else {
             return ObservableStore(suiteName: SettingsFolder.applicationDomain, overrides: overrides)
         }
         return ObservableStore(backend: InMemoryBackend(), entries: StorageEntries(), overrides: overrides)
@@ -115,7 +114,7 @@ enum StandardStore {
     /// - Parameters:
     ///   - executable: the path of the program: SwiftPM runs tests in `NAME.xctest` on Linux; Apple's runners load a bundle.
     ///   - environment: the variables of the process; Xcode describes a test or a preview in its own.
-    static func isInMemory(executable: String, environment: [String: String]) -> Bool {
+    static func isStandardInMemory(executable: String, environment: [String: String]) -> Bool {
         switch environment["OBSERVABLE_STORAGE_STANDARD"] {
         case "memory": return true
         case "file": return false

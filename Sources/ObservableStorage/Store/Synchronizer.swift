@@ -224,14 +224,24 @@ actor Synchronizer {
 
     /// Changes the entries in memory, schedules a flush of the edits, and notifies observers.
     ///
-    /// - Parameter store: see ``scheduleFlush(retaining:)``.
+    /// - Parameters:
+    ///   - store: see ``scheduleFlush(retaining:)``.
+    ///   - body: makes changes; returns nil if the entries are not those on which these depend.
+    /// - Returns: false if the closure has returned nil.
+    @discardableResult
     nonisolated func change<Failure: Error>(
         muting token: ObservationToken? = nil, retaining store: ObservableStore? = nil,
-        _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]
-    ) throws(Failure) {
-        let (deliveries, needsFlush) = try cache.change(muting: token?.subscriptionID ?? 0, body)
+        _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]?
+    ) throws(Failure) -> Bool {
+        var isMade = false
+        let (deliveries, needsFlush) = try cache.change(muting: token?.subscriptionID ?? 0) { (state) throws(Failure) in
+            let changes = try body(&state)
+            isMade = changes != nil
+            return changes ?? []
+        }
         if needsFlush { scheduleFlush(retaining: store) }
         // Last, because a listener may be slow.
         cache.deliver(deliveries)
+        return isMade
     }
 }

@@ -77,6 +77,6 @@ struct StandardStoreTests {
             ("/Xcode/usr/bin/xctest", ["OBSERVABLE_STORAGE_STANDARD": "something"], true),
         ] as [(String, [String: String], Bool)])
     func detection(executable: String, environment: [String: String], isInMemory: Bool) {
-        #expect(StandardStore.isInMemory(executable: executable, environment: environment) == isInMemory)
+        #expect(ObservableStore.isStandardInMemory(executable: executable, environment: environment) == isInMemory)
     }
 }
