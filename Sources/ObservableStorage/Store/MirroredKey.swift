@@ -56,7 +56,7 @@ extension ObservableStore {
     package nonisolated func replace(_ replacements: [Replacement]) throws(StorageError) -> [(String, PropertyListValue?)] {
         if replacements.isEmpty { return [] }
         var skipped: [(String, PropertyListValue?)] = []
-        try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+        try synchronizer.change { (state) throws(StorageError) in
             var (edits, condition) = (EntryEdits(), EntryEdits())
             for replacement in replacements {
                 let present = state.entries[replacement.name]
@@ -75,7 +75,7 @@ extension ObservableStore {
 
     package nonisolated func setMetadata(_ edits: EntryEdits) throws(StorageError) {
         if edits.isEmpty { return }
-        try synchronizer.change(retaining: self) { (state) throws(StorageError) in try state.edit(edits) }
+        try synchronizer.change { (state) throws(StorageError) in try state.edit(edits) }
     }
 
     package nonisolated func mirrored(_ key: some AnyStorageKey) -> MirroredKey {

@@ -24,7 +24,7 @@ extension ObservableStore {
             let result = try body(&transaction)
             do throws(StorageError) {
                 let edits = try transaction.finish()
-                let isDone = try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
+                let isDone = try synchronizer.change(muting: token) { (state) throws(StorageError) in
                     // Unless an entry that it has read was changed since, or a scope was discarded.
                     guard state.isCurrent(transaction.namesRead, in: found),
                         !transaction.scopes.contains(where: state.discardedScopes.contains)
@@ -119,7 +119,7 @@ extension ObservableStore {
             let result = try body(&value)
             let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
-            let isDone = try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+            let isDone = try synchronizer.change { (state) throws(StorageError) in
                 let name = key.definition.entryName
                 var present = state.entry(name)
                 present.override = nil
@@ -187,7 +187,7 @@ extension ObservableStore {
             }
             guard let edits = try makeEdits({ stored[$0] ?? nil }, entry, version) else { return }
             let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
-                try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+                try synchronizer.change { (state) throws(StorageError) in
                     guard state.isCurrent(stored) else { return nil }
                     return try state.edit(edits, of: name.own, origin: origin, condition: stored)
                 }

@@ -146,7 +146,7 @@ extension ObservableStore: KeyValueAccess {
         if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
         var deliveries: Deliveries?
         let needsFlush = try cache.edit(definition, stored, muting: token?.subscriptionID ?? 0, &deliveries)
-        if needsFlush { synchronizer.scheduleFlush(retaining: self) }
+        if needsFlush { synchronizer.scheduleFlush() }
         // After the flush is scheduled, because a listener may be slow.
         if let deliveries { cache.deliver(deliveries) }
     }
@@ -155,7 +155,7 @@ extension ObservableStore: KeyValueAccess {
         _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
     ) throws(StorageError) {
         let definition = key.definition
-        try synchronizer.change(muting: token, retaining: self) { (state) throws(StorageError) in
+        try synchronizer.change(muting: token) { (state) throws(StorageError) in
             if stored != nil { try state.requireSettable(definition) }
             if definition.editsValueInside, let changes = try state.edit(stored, at: definition.entryName) { return changes }
             let edits = try key.edits(storing: stored) { state.entries[$0] }
@@ -171,7 +171,7 @@ extension ObservableStore: KeyValueAccess {
     /// Removes the entries whose names begin with the components, as one revision.
     nonisolated func reset(under prefix: KeyPrefix) {
         reporting { () throws(StorageError) in
-            try synchronizer.change(retaining: self) { (state) throws(StorageError) in
+            try synchronizer.change { (state) throws(StorageError) in
                 try state.edit(state.removals(where: prefix.contains))
             }
         }
@@ -181,7 +181,7 @@ extension ObservableStore: KeyValueAccess {
     /// ``EntryCacheState/discard(_:_:)``.
     nonisolated func discard(_ known: KeyPrefix? = nil, _ scope: (String) -> KeyPrefix?) {
         reporting { () throws(StorageError) in
-            try synchronizer.change(retaining: self) { (state) throws(StorageError) in try state.discard(known, scope) }
+            try synchronizer.change { (state) throws(StorageError) in try state.discard(known, scope) }
         }
     }
 

@@ -18,8 +18,6 @@ public actor ObservableStore {
     nonisolated let backend: any StorageBackend
     nonisolated let synchronizer: Synchronizer
     nonisolated let layerFiles: LayerFiles?
-    /// Whether ``shared(at:)`` has opened the store.
-    nonisolated let isShared: Bool
     // The keys of groups in this store, by the type of the group.
     nonisolated let tables = Lock<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
@@ -91,11 +89,10 @@ public actor ObservableStore {
 
     init(
         backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles? = nil, overrides: [OverrideSource] = [],
-        availability: StorageAvailability = .available, activity: ExpiringActivity? = FlushAssertion.system, isShared: Bool = false
+        availability: StorageAvailability = .available, activity: ExpiringActivity? = FlushAssertion.system
     ) {
         let storage = SerializedBackend(backend, activity: activity)
         self.backend = backend
-        self.isShared = isShared
         cache = storage.makeCache(of: entries)
         cache.open(overrides)
         synchronizer = Synchronizer(cache, with: storage, entries: entries, AvailabilityState(availability))

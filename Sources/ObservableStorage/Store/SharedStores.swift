@@ -23,7 +23,8 @@ extension ObservableStore {
         if let open = sharedStores.withLock({ $0[path]?.object }), !open.isClosed { return open }
         // Opening reads the file, which is too slow inside a lock: a second thread uses the store that the first one opened.
         let backend = PropertyListFile(at: url, configuration: configuration)
-        let opened = ObservableStore(backend: backend, entries: try load(backend), isShared: true)
+        let opened = ObservableStore(backend: backend, entries: try load(backend))
+        opened.synchronizer.shared.exchange(WeakReference(opened))
         // The stores are moved out of the lock: releasing the last reference to one runs its deinit.
         let (store, _) = sharedStores.take { stores in
             let alive = stores.compactMapValues(\.object)

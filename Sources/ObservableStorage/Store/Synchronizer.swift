@@ -21,7 +21,9 @@ actor Synchronizer {
     var lastDeliveries: Deliveries?
     // The number of calls of `close` that have not returned.
     private var closings = 0
-    /// A shared store that is not to be opened again by the next edit.
+    /// The store, if ``ObservableStore/shared(at:)`` has opened it.
+    nonisolated let shared = Lock<WeakReference<ObservableStore>?>(nil)
+    /// The same, while it is not to be opened again by the next edit.
     private(set) var retained: ObservableStore?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -127,9 +129,7 @@ actor Synchronizer {
     }
 
     /// Writes the pending edits as soon as the queue is free.
-    ///
-    /// - Parameter store: retained until then, so that ``ObservableStore/shared(at:)`` returns it to others meanwhile.
-    nonisolated func scheduleFlush(retaining store: ObservableStore? = nil) {
+    nonisolated func scheduleFlush() {
         guard !StoreRegistry.all.isForkedChild else {
             let reason = """
                 a store was opened before this process was forked, and a forked child writes nothing; fork before that, or execute a program in \
@@ -138,19 +138,19 @@ actor Synchronizer {
             return cache.reports.report(.unwritable(file: storage.name, reason: reason))
         }
         guard !StoreRegistry.all.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
+        let store = shared.withLock { $0?.object }
         storage.executor.queue.async {
             // Starting this thread may have taken the processor from the one that made the edit, which does not wait for the commit.
             sched_yield()
             guard self.cache.update({ $0.flushes.beginQueued() }) else { return }
             self.start { synchronizer in
-                if let store, store.isShared { synchronizer.retained = store }
+                if let store { synchronizer.retained = store }
                 // Because the last writes took long; not if the edits are not in a log.
                 if let delay = synchronizer.schedule.pace.delay(at: .now), synchronizer.cache.isLogged {
                     synchronizer.scheduleFlush(after: delay)
                 } else {
                     await synchronizer.writeEditsBehind()
                 }
-                withExtendedLifetime(store) {}
             }
         }
     }
@@ -224,14 +224,11 @@ actor Synchronizer {
 
     /// Changes the entries in memory, schedules a flush of the edits, and notifies observers.
     ///
-    /// - Parameters:
-    ///   - store: see ``scheduleFlush(retaining:)``.
-    ///   - body: makes changes; returns nil if the entries are not those on which these depend.
+    /// - Parameter body: makes changes; returns nil if the entries are not those on which these depend.
     /// - Returns: false if the closure has returned nil.
     @discardableResult
     nonisolated func change<Failure: Error>(
-        muting token: ObservationToken? = nil, retaining store: ObservableStore? = nil,
-        _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]?
+        muting token: ObservationToken? = nil, _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]?
     ) throws(Failure) -> Bool {
         var isMade = false
         let (deliveries, needsFlush) = try cache.change(muting: token?.subscriptionID ?? 0) { (state) throws(Failure) in
@@ -239,7 +236,7 @@ actor Synchronizer {
             isMade = changes != nil
             return changes ?? []
         }
-        if needsFlush { scheduleFlush(retaining: store) }
+        if needsFlush { scheduleFlush() }
         // Last, because a listener may be slow.
         cache.deliver(deliveries)
         return isMade
