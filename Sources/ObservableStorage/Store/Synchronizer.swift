@@ -137,7 +137,10 @@ actor Synchronizer {
                 """
             return cache.reports.report(.unwritable(file: storage.name, reason: reason))
         }
-        guard !StoreRegistry.all.isEnding else { return StoreRegistry.all.writeAtEnd([lastWrite]) }
+        guard !StoreRegistry.all.isEnding else {
+            cache.update { _ = $0.flushes.beginQueued() }
+            return StoreRegistry.all.writeAtEnd([lastWrite])
+        }
         let store = shared.withLock { $0?.object }
         storage.executor.queue.async {
             // Starting this thread may have taken the processor from the one that made the edit, which does not wait for the commit.
