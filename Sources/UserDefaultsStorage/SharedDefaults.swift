@@ -70,8 +70,11 @@ final class SharedDefaults: @unchecked Sendable {
     /// Records a name that the program reads or observes; together with others, as everything is read once more afterwards.
     func addUsed(_ name: String) {
         guard observer != nil else { return }
-        used.withLock { $0.append(name) }
-        change { [self] in $0.addUsed(used.exchange([])) }
+        let isFirst = used.withLock { names in
+            names.append(name)
+            return names.count == 1
+        }
+        if isFirst { change { [self] in $0.addUsed(used.exchange([])) } }
     }
 
     // In order, on a queue: the thread that reads or writes may hold a lock for which an observer of the program waits inside Foundation.

@@ -17,6 +17,7 @@ struct Exit {
     func run(_ way: String) async throws {
         switch way {
         case "late": try setLate()
+        case "late-inside": try await setLateInside()
         case "nested": try await exitInside(JSONFileBackend(at: URL(fileURLWithPath: path)))
         case "stuck": try setAndExit(StuckBackend())
         case "fork": try await fork(opensAgain: false)
@@ -37,6 +38,17 @@ struct Exit {
         let store = try ObservableStore(at: URL(fileURLWithPath: path), journal: .off)
         Self.late.withLock { $0 = store }
         exit(0)
+    }
+
+    /// Exits inside a transaction, beside an edit whose write waits for it, and sets a value in a handler of `atexit`.
+    private func setLateInside() async throws {
+        atexit { Exit.late.withLock { $0 }?[Exit.count] = 5 }
+        let store = try ObservableStore(at: URL(fileURLWithPath: path), journal: .off)
+        Self.late.withLock { $0 = store }
+        try await store.update { _ in
+            store[Self.count] = 4
+            exit(0)
+        }
     }
 
     /// Exits with two suspended stores, and sets a value before or in a handler of `atexit`.

@@ -4,7 +4,8 @@ package import Dispatch
 package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
     /// The serial queue; work that runs on it runs on the actor.
     package let queue: DispatchQueue
-    private static let key = DispatchSpecificKey<ObjectIdentifier>()
+    private static let key = DispatchSpecificKey<UInt64>()
+    private let number = UniqueNumber.next()
     private let isPreferred: Bool
 
     /// - Parameter isPreferred: whether all tasks on it prefer it as their task executor, and continue here after each suspension, instead
@@ -12,11 +13,11 @@ package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
     package init(label: String, isPreferred: Bool = false) {
         self.isPreferred = isPreferred
         queue = DispatchQueue(label: label)
-        queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
+        queue.setSpecific(key: Self.key, value: number)
     }
 
     var isCurrent: Bool {
-        DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self)
+        DispatchQueue.getSpecific(key: Self.key) == number
     }
 
     /// Whether the caller runs on the queue of any such actor.

@@ -180,11 +180,26 @@ extension EntryTable {
         hasPending ? entry(name)?.content.pending : nil
     }
 
-    /// Changes an entry, if a closure exchanges its value; returns false if it is the same.
-    mutating func change<Failure: Error>(_ entry: Entry, _ exchange: () throws(Failure) -> Bool) throws(Failure) -> Bool {
+    /// Replaces the value of an entry; see ``Entry/exchange(_:edit:revision:type:condition:principal:paths:)``.
+    mutating func exchange(
+        _ entry: Entry, _ replaced: inout Entry.Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil,
+        condition: EntryEdits? = nil, principal: String? = nil, paths: [[String]]? = nil
+    ) -> Bool {
         let wasPending = entry.content.pendingRevision != 0
-        guard try exchange() else { return false }
-        if !wasPending, entry.content.pendingRevision != 0 { edited.append(entry) }
+        let principal = principal == entry.name ? nil : principal
+        let isChanged = entry.exchange(
+            &replaced, edit: edit, revision: revision, type: type, condition: condition, principal: principal, paths: paths)
+        if edit != 0, isChanged, !wasPending { edited.append(entry) }
+        return isChanged
+    }
+
+    /// Replaces a value inside an entry's dictionary; see ``Entry/exchange(_:at:edit:)``.
+    mutating func exchange(
+        _ entry: Entry, _ leaf: inout PropertyListValue?, at name: EntryName, edit: UInt64
+    ) throws(StorageError) -> Bool {
+        let wasPending = entry.content.pendingRevision != 0
+        guard try entry.exchange(&leaf, at: name, edit: edit) else { return false }
+        if !wasPending { edited.append(entry) }
         return true
     }
 

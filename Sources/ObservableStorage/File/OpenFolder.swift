@@ -99,12 +99,13 @@ extension FileSystemCalls {
         }
     }
 
-    /// Whether a path names a file by its own name in an open folder, to which the rest of the path leads; false if that is not known.
+    /// Whether a path names a file as it was opened, without links, and still leads to its open folder; false if that is not known.
     ///
     /// It takes three calls, and not one for each folder on the path.
     private func isDirect(_ path: AbsolutePath, to target: ResolvedPath) -> Bool {
         let given = ResolvedPath(splitting: path.text)
-        guard let folder = target.openFolder, given.name.hasSameBytes(as: target.name) else { return false }
+        // A folder that was renamed together with a link to it has another path.
+        guard let folder = target.openFolder, given == target else { return false }
         return ifPossible { () throws(SystemError) in
             guard try status(at: target)?.kind != .link else { return false }
             return try isFile(folder.descriptor, at: given.sibling("."))

@@ -44,7 +44,7 @@ extension Journal {
         } catch {
             guard case .malformed(let file, let offset, _, _, let reason, _) = error else { throw error }
             if !wasDamageReported.exchange(true, ordering: .relaxed) {
-                let outcome = "\(target.name) is read without it, and the next edit makes a new one"
+                let outcome = "\(target.name) is read without it, and its next write replaces it"
                 list.reports.report([.unreadable(file: file, reason: "\(reason) (byte \(offset ?? 0)); \(outcome)")])
             }
             return nil

@@ -71,10 +71,8 @@ struct EntryCacheState: Sendable {
         let isObservedAround = hasAllObservers || entry.content.observers.contains { name.isInside($0.name) }
         var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, entry.content.history.earlier)
         var replaced = value
-        let next = revision + 1
-        let isChanged = try entries.change(entry) { () throws(StorageError) in try entry.exchange(&replaced, at: name, edit: next) }
-        guard isChanged else { return [] }
-        revision = next
+        guard try entries.exchange(entry, &replaced, at: name, edit: revision + 1) else { return [] }
+        revision += 1
         if log.isOn {
             log.append([LoggedEdit(key: name.own, path: name.path, over: replaced.fingerprint, value: value, sequence: revision)])
         }
@@ -195,17 +193,15 @@ struct EntryCacheState: Sendable {
     ) -> [EntryChange] {
         var changes: [EntryChange] = []
         var logged: [LoggedEdit] = []
-        let next = revision + 1
         for (name, value) in edits {
             let entry = entries.ensureEntry(name)
             var replaced: Entry.Replaced = (value, [])
-            let isChanged = entries.change(entry) {
-                entry.exchange(
-                    &replaced, edit: edit, revision: next, condition: condition, principal: principal == name ? nil : principal,
+            guard
+                entries.exchange(
+                    entry, &replaced, edit: edit, revision: revision + 1, condition: condition, principal: principal,
                     paths: paths.isEmpty ? nil : paths[name])
-            }
-            guard isChanged else { continue }
-            var change = change(entry, from: replaced, to: value, origin: origin, revision: next)
+            else { continue }
+            var change = change(entry, from: replaced, to: value, origin: origin, revision: revision + 1)
             if edit == 0 { change.storageRevision = storageRevision }
             changes.append(change)
             if edit != 0, log.isOn, let pending = entry.content.pending {
@@ -214,7 +210,7 @@ struct EntryCacheState: Sendable {
         }
         if logged.count > 1 { for index in logged.indices { logged[index].isAlone = false } }
         log.append(logged)
-        if !changes.isEmpty { revision = next }
+        if !changes.isEmpty { revision += 1 }
         return changes.sorted { $0.key < $1.key }
     }
 

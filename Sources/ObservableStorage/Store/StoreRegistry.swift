@@ -89,8 +89,8 @@ final class StoreRegistry: Sendable {
             if isExit { state.deadline = deadline }
             return state.members.values.map(\.lastWrite)
         }
-        // Edits that other handlers of `atexit` make now are written, also by stores that were suspended.
-        if isExit { for store in stores { store.cache.update { _ = $0.flushes.resume() } } }
+        // Edits that other handlers of `atexit` make now are written, also by stores that were suspended, or whose attempt was scheduled.
+        if isExit { for store in stores { store.cache.update { $0.flushes = FlushSchedule() } } }
         write(stores, until: deadline)
         FailureReports.logAllUndelivered()
     }

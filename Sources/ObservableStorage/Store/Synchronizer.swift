@@ -151,6 +151,8 @@ actor Synchronizer {
                 // Because the last writes took long; not if the edits are not in a log.
                 if let delay = synchronizer.schedule.pace.delay(at: .now), synchronizer.cache.isLogged {
                     synchronizer.scheduleFlush(after: delay)
+                    // Another write may have stored the edit already.
+                    synchronizer.releaseIfIdle()
                 } else {
                     await synchronizer.writeEditsBehind()
                 }

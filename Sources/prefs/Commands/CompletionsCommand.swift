@@ -45,15 +45,15 @@ extension Command {
             local candidate candidates paths=''
             candidates=$(prefs completions --candidates -- "${words[@]:1}" "$word" 2>/dev/null)
             # Otherwise a path is completed by Bash, as if it began after the last break.
-            [[ $candidates || ! $before ]] || { paths=1; candidates=$(compgen -f -- "$word"); }
+            [[ $candidates || ! $before || $word == *[\$\`]* ]] || { paths=1; candidates=$(compgen -f -- "$word"); }
             COMPREPLY=()
             while IFS= read -r candidate; do
-                [[ $paths && -d $candidate ]] && { candidate+=/; compopt -o nospace 2>/dev/null; }
+                [[ $paths && -d ${candidate/#\~/$HOME} ]] && { candidate+=/; compopt -o nospace 2>/dev/null; }
                 candidate=${candidate#"$before"}
                 case $open in
                     \") for character in \\ \" \$ \`; do candidate=${candidate//"$character"/"\\$character"}; done ;;
                     \') candidate=${candidate//\'/\'\\\'\'} ;;
-                    *) printf -v candidate %q "$candidate" ;;
+                    *) [[ $candidate ]] && printf -v candidate %q "$candidate" ;;
                 esac
                 COMPREPLY+=("$candidate")
             done < <(printf %s "${candidates:+$candidates$'\n'}")
@@ -88,7 +88,7 @@ extension Command {
     /// The completions of the last word of a command line.
     static func candidates(for words: [String]) -> [String] {
         let prefix = words.last ?? ""
-        return allCandidates(Array(words.dropLast()), prefix).filter { $0.hasPrefix(prefix) && !$0.contains("\n") }
+        return allCandidates(Array(words.dropLast()), prefix).filter { $0.utf8.starts(with: prefix.utf8) && !$0.contains("\n") }
     }
 
     private static func allCandidates(_ words: [String], _ prefix: String) -> [String] {

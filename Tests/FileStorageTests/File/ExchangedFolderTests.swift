@@ -252,6 +252,23 @@ extension ExchangedFolderTests {
         #expect(recorder.openDescriptors.isEmpty)
     }
 
+    @Test("A watched list whose folder is renamed, and the link that leads there with it, is found at its new path")
+    func renamedBehindLink() throws {
+        let folder = try TemporaryFolder.inMemory()
+        try folder.makeFolder("old")
+        let link = try folder.link("link", to: "old")
+        let file = PropertyListFile(at: URL(fileURLWithPath: link + "/list"))
+        let watch = ListWatch()
+        file.list.begin(watch)
+        try file.set(["a": 1])
+        #expect(try file.list.target().path == folder.path("old/list"))
+        try FileManager.default.moveItem(atPath: folder.path("old"), toPath: folder.path("new"))
+        try FileManager.default.removeItem(atPath: link)
+        _ = try folder.link("link", to: "new")
+        #expect(try file.list.target().path == folder.path("new/list"))
+        file.list.end(watch)
+    }
+
     @Test("Another user's link that was followed for one commit does not count for the next one if it is this user's own then")
     func formerLink() throws {
         let folder = try TemporaryFolder.inMemory()

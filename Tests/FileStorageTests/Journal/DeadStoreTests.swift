@@ -254,7 +254,8 @@ struct DeadStoreTests {
         let recorder = CallRecorder()
         let delay = Lock<TimeInterval>(0)
         var calls = recorder.calls
-        calls.now = { Date().addingTimeInterval(delay.withLock { $0 }) }
+        let start = Date()
+        calls.now = { start.addingTimeInterval(delay.withLock { $0 }) }
         let backend = PropertyListFile(
             at: fixture.file, configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), mode) }, calls: calls)
         let logs = EditLogFolder(list: fixture.list, calls: .live)
@@ -273,13 +274,13 @@ struct DeadStoreTests {
         _ = try listings()
         // A log that is made now may leave the times of the folder unchanged.
         #expect(try [listings(), listings()] == [1, 1])
-        delay.withLock { $0 = 3 }
+        delay.withLock { $0 = 300 }
         // Other tests close logs as well.
         #expect(try (0..<1_000).contains { _ in try listings() == 0 })
         try #require(rename(dead, fixture.logs + "/1-dead") == 0)
         #expect(try listings() > 0)
         #expect(try backend.load()["k"] == 2)
-        delay.withLock { $0 = 6 }
+        delay.withLock { $0 = 600 }
         #expect(try (0..<1_000).contains { _ in try listings() == 0 })
         closed = nil
         #expect(try listings() > 0)

@@ -198,7 +198,7 @@ struct JournalAccessTests {
         #expect(try backend.load().values == ["a": 1])
         #expect(try backend.set(["b": 2]).values == ["a": 1, "b": 2])
         let reason = """
-            it does not start with the header of a journal (byte 0); \(fixture.list.name) is read without it, and the next edit makes a new one
+            it does not start with the header of a journal (byte 0); \(fixture.list.name) is read without it, and its next write replaces it
             """
         #expect(backend.told == [.unreadable(file: fixture.journal.path, reason: reason)])
         #expect(try !Data(contentsOf: fixture.journal).starts(with: Data("nonsense".utf8)))

@@ -24,9 +24,10 @@ struct ExitTests {
         try await Subprocess.finished("Peer", ["exit", way, path])
     }
 
-    @Test("An edit made by an atexit handler that was registered before the first store is written")
-    func late() async throws {
-        let ended = try await end("late")
+    @Test(
+        "An edit made by an atexit handler that was registered before the first store is written", arguments: ["late", "late-inside"])
+    func late(way: String) async throws {
+        let ended = try await end(way)
         #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
         #expect(try stored() == ["count": 5])
     }

@@ -173,9 +173,7 @@ extension EntryTable {
     ) -> PropertyListValue?? {
         var replaced: Entry.Replaced = (value, [])
         let entry = ensureEntry(name)
-        let isChanged = change(entry) {
-            entry.exchange(&replaced, edit: edit, revision: revision ?? edit, type: type, condition: condition)
-        }
+        let isChanged = exchange(entry, &replaced, edit: edit, revision: revision ?? edit, type: type, condition: condition)
         return isChanged ? .some(replaced.value) : nil
     }
 }
