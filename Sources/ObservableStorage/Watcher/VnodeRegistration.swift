@@ -18,7 +18,7 @@ extension WatchService {
 /// A watch takes effect asynchronously, and reports when: then the path is resolved again, until no changes are found.
 final class VnodeRegistration: WatchRegistration {
     /// The role of the watch at each path, and the identity of its file.
-    private typealias Survey = [String: (role: VnodeWatch.Role, identity: FileIdentity?)]
+    private typealias Survey = [String: (role: VnodeHub.Role, identity: FileIdentity?)]
 
     // A path that changes more often while it is resolved is unwatchable.
     private static let maximumAttempts = 64
@@ -60,7 +60,7 @@ final class VnodeRegistration: WatchRegistration {
         var survey: Survey = [:]
         var devices: Set<UInt64> = []
         var file: FileStatus?
-        func add(_ path: String, _ role: VnodeWatch.Role, _ identity: FileIdentity?) {
+        func add(_ path: String, _ role: VnodeHub.Role, _ identity: FileIdentity?) {
             let last = survey[path]?.role ?? role
             survey[path] = (last.rawValue > role.rawValue ? last : role, identity)
         }
@@ -90,12 +90,13 @@ final class VnodeRegistration: WatchRegistration {
         defer { if !isAdopted { for (path, watch) in watches where current[path]?.number != watch.number { hub.cancel(watch) } } }
         var isNew = false
         for (path, (role, identity)) in survey {
-            if let watch = current[path], let identity, watch.role == role, watch.identity.isSameFile(as: identity) {
+            let vnode = identity.map { VnodeHub.Vnode(path, $0) }
+            if let watch = current[path], watch.role == role, watch.vnode == vnode {
                 watches[path] = watch
                 continue
             }
             do throws(WatchError) {
-                guard let identity, let watch = try subscribe(to: path, role, identity) else { return nil }
+                guard let vnode, let watch = try subscribe(to: vnode, as: role) else { return nil }
                 isNew = true
                 watches[path] = watch
             } catch let error where error.isForbidden && (role == .passage || path == "/") {
@@ -117,10 +118,8 @@ final class VnodeRegistration: WatchRegistration {
         return isUnchanged ? .unchanged : TargetState(of: file)
     }
 
-    private func subscribe(
-        to path: String, _ role: VnodeWatch.Role, _ identity: FileIdentity
-    ) throws(WatchError) -> VnodeHub.Subscription? {
-        try hub.subscribe(to: path, as: role, found: identity) { [weak self] events in
+    private func subscribe(to vnode: VnodeHub.Vnode, as role: VnodeHub.Role) throws(WatchError) -> VnodeHub.Subscription? {
+        try hub.subscribe(to: vnode, as: role) { [weak self] events in
             // Dispatch may still call the handler of a source that was just cancelled.
             guard let self, !state.withLock({ $0.isCancelled }) else { return }
             handler(events)
