@@ -4,12 +4,8 @@
 
     /// The process's one inotify instance, shared by all watchers: the kernel allows a user few instances and many watches.
     final class InotifyHub: Sendable {
-        typealias WatchKey = InotifyTable<InotifyRegistration>.WatchKey
-
-        struct State {
-            var instance: ActivatedSource?
-            var table = InotifyTable<InotifyRegistration>()
-        }
+        typealias WatchKey = InotifyTable.WatchKey
+        typealias State = (instance: ActivatedSource?, table: InotifyTable)
 
         private static let bufferSize = 64 * 1024
 
@@ -19,7 +15,7 @@
         let calls: InotifyCalls
         let files: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.InotifyHub")
-        let state = Lock(State())
+        let state = Lock<State>((nil, InotifyTable()))
         private let mountReports = Lock(false)
 
         /// - Parameters:

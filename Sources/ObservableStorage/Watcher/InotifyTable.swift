@@ -4,24 +4,24 @@
     /// The subscribers of each watch and name, found in constant time, with the events that each one needs.
     ///
     /// The kernel returns one watch for an inode, whatever the path, so it is kept while it has a subscriber.
-    struct InotifyTable<Registration: AnyObject> {
+    struct InotifyTable {
         /// A name in a watched folder, or a watched file if there is no name.
         struct WatchKey: Sendable, Hashable {
             let watch: Int32
             let name: String?
         }
 
-        private typealias Names = [String?: [ObjectIdentifier: (subscriber: Registration, mask: UInt32)]]
+        private typealias Names = [String?: [ObjectIdentifier: (subscriber: InotifyRegistration, mask: UInt32)]]
 
         private var watches: [Int32: Names] = [:]
 
         /// Adds a subscription, or changes its mask.
-        mutating func insert(_ subscriber: Registration, for key: WatchKey, _ mask: UInt32) {
+        mutating func insert(_ subscriber: InotifyRegistration, for key: WatchKey, _ mask: UInt32) {
             watches[key.watch, default: [:]][key.name, default: [:]][ObjectIdentifier(subscriber)] = (subscriber, mask)
         }
 
         /// Removes a subscription, and returns whether it was the last one of its watch.
-        mutating func remove(_ subscriber: Registration, for key: WatchKey) -> Bool {
+        mutating func remove(_ subscriber: InotifyRegistration, for key: WatchKey) -> Bool {
             guard let index = watches.index(forKey: key.watch),
                 watches.values[index][key.name]?.removeValue(forKey: ObjectIdentifier(subscriber)) != nil
             else { return false }
@@ -45,10 +45,10 @@
 
         /// The other names in a watched folder, with their subscribers; nil if a key has other subscribers than one, or if the folder itself
         /// has any.
-        func names(besides key: WatchKey, of subscriber: Registration) -> [(name: String, subscribers: [Registration])]? {
+        func names(besides key: WatchKey, of subscriber: InotifyRegistration) -> [(name: String, subscribers: [InotifyRegistration])]? {
             guard let names = watches[key.watch], let own = names[key.name], own.count == 1, own[ObjectIdentifier(subscriber)] != nil
             else { return nil }
-            var others: [(name: String, subscribers: [Registration])] = []
+            var others: [(name: String, subscribers: [InotifyRegistration])] = []
             for (name, subscriptions) in names where name != key.name {
                 guard let name else { return nil }
                 others.append((name, subscriptions.values.map { $0.subscriber }))
@@ -57,7 +57,7 @@
         }
 
         /// The subscribers that an event concerns.
-        func subscribers(of event: InotifyEvent) -> [Registration] {
+        func subscribers(of event: InotifyEvent) -> [InotifyRegistration] {
             if event.contains(IN_Q_OVERFLOW) { return all }
             guard let names = watches[event.watch] else { return [] }
             if let name = event.name {
@@ -67,12 +67,12 @@
         }
 
         /// All subscribers.
-        var all: [Registration] {
+        var all: [InotifyRegistration] {
             subscribers(of: watches.values)
         }
 
-        private func subscribers(of watches: some Sequence<Names>) -> [Registration] {
-            var unique: [ObjectIdentifier: Registration] = [:]
+        private func subscribers(of watches: some Sequence<Names>) -> [InotifyRegistration] {
+            var unique: [ObjectIdentifier: InotifyRegistration] = [:]
             for names in watches {
                 for subscriptions in names.values { unique.merge(subscriptions.mapValues { $0.subscriber }) { first, _ in first } }
             }

@@ -40,12 +40,12 @@
 
         @Test("A watch is kept while it has users")
         func table() {
-            final class Subscriber {}
-            let (first, second) = (Subscriber(), Subscriber())
-            var table = InotifyTable<Subscriber>()
-            let (folder, file) = (
-                InotifyTable<Subscriber>.WatchKey(watch: 1, name: "a"), InotifyTable<Subscriber>.WatchKey(watch: 1, name: nil)
-            )
+            func subscriber() -> InotifyRegistration {
+                InotifyRegistration(hub: InotifyHub(calls: .system), path: "/a", reportsCreation: true) { _ in }
+            }
+            let (first, second) = (subscriber(), subscriber())
+            var table = InotifyTable()
+            let (folder, file) = (InotifyTable.WatchKey(watch: 1, name: "a"), InotifyTable.WatchKey(watch: 1, name: nil))
             table.insert(first, for: folder, UInt32(IN_CREATE))
             table.insert(first, for: folder, UInt32(IN_CREATE))
             table.insert(second, for: folder, UInt32(IN_CREATE))
