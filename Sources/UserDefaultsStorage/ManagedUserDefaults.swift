@@ -9,16 +9,16 @@ import PropertyListCoding
 public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Sendable {
     // Invariant of the unchecked conformance: nothing here changes after initialization, and user defaults may be read on any thread.
     private let backend: UserDefaultsBackend
-    private let source: DefaultsSource
+    private let objects: () -> [String: Any]
 
     /// Creates a backend for the enforced entries of the domain of another backend.
     public convenience init(of backend: UserDefaultsBackend) {
-        self.init(of: backend, source: DefaultsSource(backend.defaults))
+        self.init(of: backend, objects: { backend.defaults.forcedObjects })
     }
 
-    init(of backend: UserDefaultsBackend, source: DefaultsSource) {
+    init(of backend: UserDefaultsBackend, objects: @escaping () -> [String: Any]) {
         self.backend = backend
-        self.source = source
+        self.objects = objects
     }
 
     /// The name of the domain in errors.
@@ -30,7 +30,14 @@ public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Senda
     ///
     /// - Throws: `StorageError` if one is not a property list.
     public func load() throws -> StorageEntries {
-        StorageEntries(try source.forcedValues(of: name))
+        var values: [String: PropertyListValue] = [:]
+        for (key, object) in objects() {
+            guard let value = PropertyListValue(foundation: object) else {
+                throw StorageError.unreadable(file: name, reason: "what is prescribed for \"\(key)\" is no property list")
+            }
+            values[key] = value
+        }
+        return StorageEntries(values)
     }
 
     /// Always throws: only an administrator can change these entries.
@@ -43,28 +50,6 @@ public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Senda
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
     ) -> ObservationToken {
         backend.watch(since: revision, on: queue, report)
-    }
-}
-
-/// The part of user defaults from which enforced entries are read, which tests replace.
-struct DefaultsSource {
-    /// The names of all entries, of any domain that is searched.
-    let names: () -> [String]
-    let isForced: (_ name: String) -> Bool
-    let object: (_ name: String) -> Any?
-
-    /// The values that are forced, by name.
-    func forcedValues(of file: String) throws(StorageError) -> [String: PropertyListValue] {
-        var values: [String: PropertyListValue] = [:]
-        for name in names() where isForced(name) {
-            // Nil if the administrator has just removed it.
-            guard let object = object(name) else { continue }
-            guard let value = PropertyListValue(foundation: object) else {
-                throw .unreadable(file: file, reason: "what is prescribed for \"\(name)\" is no property list")
-            }
-            values[name] = value
-        }
-        return values
     }
 }
 

@@ -19,12 +19,12 @@
         static let format = PropertyListFormat.binary
     }
 
-    extension DefaultsSource {
-        /// Reads user defaults, in which managed values come first.
-        init(_ defaults: UserDefaults) {
-            self.init(
-                names: { Array(defaults.dictionaryRepresentation().keys) }, isForced: { defaults.objectIsForced(forKey: $0) },
-                object: { defaults.object(forKey: $0) })
+    extension UserDefaults {
+        /// The objects that an administrator enforces, by name. Managed values come first in the search.
+        var forcedObjects: [String: Any] {
+            let names = dictionaryRepresentation().keys.filter { objectIsForced(forKey: $0) }
+            // Nil for one that the administrator has just removed.
+            return names.reduce(into: [:]) { $0[$1] = object(forKey: $1) }
         }
     }
 
@@ -58,11 +58,9 @@
         static let format = PropertyListFormat.xml
     }
 
-    extension DefaultsSource {
-        /// Finds nothing: user defaults are not managed here.
-        init(_ defaults: UserDefaults) {
-            self.init(names: { [] }, isForced: { _ in false }, object: { _ in nil })
-        }
+    extension UserDefaults {
+        /// None: user defaults are not managed here.
+        var forcedObjects: [String: Any] { [:] }
     }
 
     extension NSNumber {
