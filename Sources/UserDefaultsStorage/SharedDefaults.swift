@@ -3,12 +3,6 @@ import Foundation
 import ObservableStorage
 import PropertyListCoding
 
-/// Adds and removes observers of names. Called on one thread at a time.
-struct KeyObserver: Sendable {
-    let add: @Sendable (_ name: String) -> Void
-    let remove: @Sendable (_ name: String) -> Void
-}
-
 /// The one instance of `UserDefaults` for a domain in this process, and the observation of its entries.
 ///
 /// It is never released: key-value observing needs the same instance for all observers of a suite, and an observer that is released while
@@ -16,6 +10,9 @@ struct KeyObserver: Sendable {
 final class SharedDefaults: @unchecked Sendable {
     // Invariant of the unchecked conformance: `defaults` is constant and may be used on any thread; `observation` and `observer` are used on
     // the queue only, after initialization.
+
+    /// Removes and adds observers of names. Called on the queue.
+    typealias KeyObserver = @Sendable (DefaultsObservation.Actions) -> Void
 
     private static let domains = Lock<[String: SharedDefaults]>([:])
 
@@ -42,7 +39,7 @@ final class SharedDefaults: @unchecked Sendable {
 
     /// The shared instance for a domain, created with the given user defaults if there is none.
     static func of(_ domain: String, with defaults: UserDefaults) -> SharedDefaults {
-        domains.object(of: domain) { SharedDefaults(defaults) { KeyObserver(observing: defaults, report: $0) } }
+        domains.object(of: domain) { SharedDefaults(defaults) { observer(of: defaults, report: $0) } }
     }
 
     /// Calls a closure after any observed entry was changed, by any process, until the token is cancelled or released.
@@ -79,11 +76,10 @@ final class SharedDefaults: @unchecked Sendable {
 
     // In order, on a queue: the thread that reads or writes may hold a lock for which an observer of the program waits inside Foundation.
     private func change(_ body: @escaping @Sendable (inout DefaultsObservation) -> DefaultsObservation.Actions) {
-        guard observer != nil else { return }
+        guard let observer else { return }
         queue.async { [self] in
             let actions = body(&observation)
-            for name in actions.removed { observer?.remove(name) }
-            for name in actions.added { observer?.add(name) }
+            observer(actions)
             // Changes before the names were observed are found by reading once more.
             if !actions.added.isEmpty { report() }
         }

@@ -20,16 +20,15 @@ struct SharedDefaultsTests {
             self.report = report
         }
 
-        var observer: KeyObserver {
-            KeyObserver(
-                add: { name in
-                    let isNew = self.names.withLock { $0.insert(name).inserted }
-                    self.log.record(isNew ? "+\(name)" : "added twice: \(name)")
-                },
-                remove: { name in
-                    let isKnown = self.names.withLock { $0.remove(name) != nil }
-                    self.log.record(isKnown ? "-\(name)" : "never added: \(name)")
-                })
+        func perform(_ actions: DefaultsObservation.Actions) {
+            for name in actions.removed {
+                let isKnown = names.withLock { $0.remove(name) != nil }
+                log.record(isKnown ? "-\(name)" : "never added: \(name)")
+            }
+            for name in actions.added {
+                let isNew = names.withLock { $0.insert(name).inserted }
+                log.record(isNew ? "+\(name)" : "added twice: \(name)")
+            }
         }
 
         /// Reports a change of an entry, if it is observed.
@@ -49,8 +48,9 @@ struct SharedDefaultsTests {
         other = try domain.defaults
         var created: FakeObservers?
         shared = SharedDefaults(try domain.defaults) { report in
-            created = FakeObservers(report)
-            return created?.observer
+            let observers = FakeObservers(report)
+            created = observers
+            return { observers.perform($0) }
         }
         observers = try #require(created)
         backend = UserDefaultsBackend(shared.defaults, domain: domain.name, shared: shared)

@@ -1,18 +1,19 @@
 #if canImport(ObjectiveC)
     import Foundation
 
-    extension KeyObserver {
+    extension SharedDefaults {
         /// Observes entries of user defaults by key-value observing, which reports changes by other processes as well.
         ///
         /// `UserDefaults.didChangeNotification` is posted for changes inside this process only (Apple's documentation of it).
-        init?(observing defaults: UserDefaults, report: @escaping @Sendable () -> Void) {
+        static func observer(of defaults: UserDefaults, report: @escaping @Sendable () -> Void) -> KeyObserver? {
             let target = KeyObserverTarget(report)
-            // Safe because user defaults may be used on any thread. The closures retain both while they are in use.
+            // Safe because user defaults may be used on any thread. The closure retains both while it is in use.
             nonisolated(unsafe) let defaults = defaults
-            self.init(
+            return { actions in
+                for name in actions.removed { defaults.removeObserver(target, forKeyPath: name, context: target.context) }
                 // Without `.initial`, during whose call removing an observer raises an exception (openradar 34307466).
-                add: { defaults.addObserver(target, forKeyPath: $0, options: [], context: target.context) },
-                remove: { defaults.removeObserver(target, forKeyPath: $0, context: target.context) })
+                for name in actions.added { defaults.addObserver(target, forKeyPath: name, options: [], context: target.context) }
+            }
         }
     }
 
@@ -43,10 +44,8 @@
 #else
     import Foundation
 
-    extension KeyObserver {
+    extension SharedDefaults {
         /// Nil: there is no key-value observing here.
-        init?(observing defaults: UserDefaults, report: @escaping @Sendable () -> Void) {
-            return nil
-        }
+        static func observer(of defaults: UserDefaults, report: @escaping @Sendable () -> Void) -> KeyObserver? { nil }
     }
 #endif
