@@ -16,9 +16,8 @@ final class FileWatcherSession: Sendable {
         var mountedFile: String?
         var backoff = Backoff()
         var isRetryScheduled = false
-        // Scheduled from the start, so that nothing is reported before the first event.
+        /// Processed together; not empty at the start, so that nothing is reported before the first event.
         var events: PathEvents = .registered
-        var isScheduled = true
     }
 
     let path: String
@@ -90,9 +89,8 @@ extension FileWatcherSession {
     /// Receives events on any thread; several are processed together.
     func receive(_ events: PathEvents) {
         let isFirst = state.withLock { state in
-            state.events.formUnion(events)
-            defer { state.isScheduled = true }
-            return !state.isScheduled && state.handler != nil
+            defer { state.events.formUnion(events) }
+            return state.events.isEmpty && !events.isEmpty && state.handler != nil
         }
         if isFirst { queue.async { [weak self] in self?.process() } }
     }
@@ -102,7 +100,6 @@ extension FileWatcherSession {
             defer {
                 if state.events.needsUpdateLater { state.isUpdateDue = true }
                 state.events = []
-                state.isScheduled = false
             }
             return (state.events, state.isUpdateDue)
         }
