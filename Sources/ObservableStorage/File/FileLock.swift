@@ -31,8 +31,8 @@ struct FileLock {
 
     // Longer than a commit holds the lock, unless the disk is busy.
     private static let firstPause = Duration.microseconds(50)
-    private static let maximumPauses = 4
-    private static let pollInterval = Duration.milliseconds(5)
+    private static let pausesBeforeThread = 4
+    private static let longestPause = Duration.milliseconds(5)
     // Waiting is limited, even if other writers make progress.
     private static let maximumTimeouts = 30
 
@@ -98,18 +98,17 @@ struct FileLock {
     /// Locks an open file; returns the one that has the lock, which may have been opened before.
     private mutating func lock(_ file: OpenFile) throws(StorageError) -> OpenFile {
         do throws(StorageError) {
-            // A writer that is only renaming finishes sooner than a thread is started.
             var pause = Self.firstPause
-            for _ in 0..<Self.maximumPauses {
+            for pauses in 0... {
                 if try tryLock(file) { return file }
                 wasContended = true
+                let left = try timeLeft()
+                // A writer that is only renaming finishes sooner than a thread is started.
+                if pauses == Self.pausesBeforeThread, !isPolling { break }
                 // Half of it is random, so that waiting writers do not try at the same time.
-                calls.pause(min(try timeLeft(), pause * Double.random(in: 0.5...1)))
-                pause = pause * 2
+                calls.pause(min(left, pause * Double.random(in: 0.5...1)))
+                pause = min(pause * 2, Self.longestPause)
             }
-            if try tryLock(file) { return file }
-            try timeLeft()
-            if isPolling { return try poll(file) }
         } catch {
             discard(file.descriptor)
             throw error
@@ -158,13 +157,6 @@ struct FileLock {
                 discard(waiter.file.descriptor)
                 throw unlockable(error)
             }
-        }
-    }
-
-    private mutating func poll(_ file: OpenFile) throws(StorageError) -> OpenFile {
-        while true {
-            calls.pause(min(try timeLeft(), Self.pollInterval * Double.random(in: 0.5...1)))
-            if try tryLock(file) { return file }
         }
     }
 
