@@ -63,7 +63,7 @@ final class FileReplacement {
             self.folder = folder
             step = "the folder \(target.folder) is append-only, so that nothing in it can be replaced"
             // The temporary file could not be removed either.
-            if calls.isAppendOnly(folder, target.folder) { throw SystemError(EPERM) }
+            if calls.isAppendOnly(folder) { throw SystemError(EPERM) }
             step = "opening the present file, whose data protection has to be kept"
             replaced = try openOld()
             let temporary = try TemporaryFile.make(beside: target, successorOf: old, calls: calls, step: &step)

@@ -34,13 +34,9 @@
         path.pointee == 0 ? fstat(folder, &status) : fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW)
     }
 
-    func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
-        do {
-            return try FileManager.default.attributesOfItem(atPath: path)[.appendOnly] as? Bool ?? false
-        } catch {
-            // Replacing the file then fails with the reason.
-            return false
-        }
+    func isAppendOnlyFolder(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_flags & UInt32(UF_APPEND | SF_APPEND) != 0
     }
 
     /// Sets the attribute that Time Machine and iCloud's backups respect; its value is a property list.

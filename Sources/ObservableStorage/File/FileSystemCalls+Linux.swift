@@ -20,7 +20,7 @@ import FoundationSubset
     let omittedTime = (1 << 30) - 2
 
     /// Whether a folder has the attribute that `chattr +a` sets; false if that cannot be determined.
-    func isAppendOnlyFolder(_ descriptor: Int32, path: String) -> Bool {
+    func isAppendOnlyFolder(_ descriptor: Int32) -> Bool {
         // FS_IOC_GETFLAGS and FS_APPEND_FL, which the C library's module does not declare.
         let request = 0x8000_6601 | UInt(MemoryLayout<Int>.size) << 16
         var flags = 0

@@ -49,7 +49,7 @@ extension FileSystemCalls {
         excludeFromBackups: { descriptor in excludeFileFromBackups(descriptor) },
         makeFolder: { path, permissions throws(SystemError) in try call(path) { mkdirat($0, $1, permissions) } },
         removeEmptyFolder: { path throws(SystemError) in try call(path) { unlinkat($0, $1, AT_REMOVEDIR) } },
-        isAppendOnly: { folder, path in isAppendOnlyFolder(folder, path: path) },
+        isAppendOnly: { folder in isAppendOnlyFolder(folder) },
         checkWriting: { path throws(SystemError) in try call(path) { faccessat($0, $1, W_OK, AT_EACCESS) } },
         renameFile: { from, to throws(SystemError) in
             var failure: SystemError?

@@ -41,7 +41,7 @@ package struct FileSystemCalls: Sendable {
     var makeFolder: @Sendable (_ path: ResolvedPath, _ permissions: mode_t) throws(SystemError) -> Void
     var removeEmptyFolder: @Sendable (_ path: ResolvedPath) throws(SystemError) -> Void
     /// Whether files can only be created in an open folder, and none renamed or removed.
-    var isAppendOnly: @Sendable (_ folder: Int32, _ path: String) -> Bool
+    var isAppendOnly: @Sendable (_ folder: Int32) -> Bool
     /// Throws the error that writing the file in place would throw, without changing it.
     var checkWriting: @Sendable (_ path: ResolvedPath) throws(SystemError) -> Void
     var renameFile: @Sendable (_ from: ResolvedPath, _ to: ResolvedPath) throws(SystemError) -> Void
