@@ -2,13 +2,11 @@
     public import SwiftUI
 
     /// A color in the extended sRGB color space, whose components outside of 0...1 are in the gamut of other displays.
-    struct ColorComponents: Equatable {
+    struct ColorComponents {
         var red, green, blue, opacity: Double
+    }
 
-        init(red: Double, green: Double, blue: Double, opacity: Double) {
-            (self.red, self.green, self.blue, self.opacity) = (red, green, blue, opacity)
-        }
-
+    extension ColorComponents {
         init(_ stored: PropertyListValue, as type: Any.Type) throws {
             let components = try [Double](propertyListValue: stored)
             guard components.count == 4 else { throw CodingFailure(type, found: "an array of \(components.count) numbers, not 4") }
