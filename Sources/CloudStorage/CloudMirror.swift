@@ -110,8 +110,8 @@ public actor CloudMirror {
         // It could not store the times of edits.
         if store.isReadOnly { return store.report(.readOnly(file: store.name)) }
         guard store.isOpened else { return perform { $0.waitUntilOpened() } }
-        let (keys, entries, tokens) = observe()
-        perform { $0.begin(keys, entries, tokens) }
+        let beginning = observe()
+        perform { $0.begin(beginning) }
     }
 
     private nonisolated func observe() -> Beginning {
@@ -150,9 +150,8 @@ public actor CloudMirror {
 // MARK: - Inputs
 
 extension CloudMirror {
-    private typealias Beginning = (
-        keys: [MirroredKey], entries: [String: PropertyListValue], tokens: [ObservationToken]
-    )
+    /// The values of the keys, and their times, when the mirror was started, and the observation of the keys and of the cloud since then.
+    private typealias Beginning = (keys: [MirroredKey], entries: [String: PropertyListValue], tokens: [ObservationToken])
 
     private func waitUntilOpened() {
         guard state == nil, opening == nil else { return }
@@ -166,15 +165,11 @@ extension CloudMirror {
 
     private func beginOpened() {
         // The mirror was stopped meanwhile.
-        guard opening != nil else { return }
-        let (keys, entries, tokens) = observe()
-        begin(keys, entries, tokens)
+        if opening != nil { begin(observe()) }
     }
 
-    /// - Parameters:
-    ///   - entries: the values of the keys, and their times, when the mirror was started.
-    ///   - tokens: the observation of the keys and of the cloud since then.
-    private func begin(_ keys: [MirroredKey], _ entries: [String: PropertyListValue], _ tokens: [ObservationToken]) {
+    private func begin(_ beginning: Beginning) {
+        let (keys, entries, tokens) = beginning
         opening?.cancel()
         opening = nil
         guard state == nil else { return }

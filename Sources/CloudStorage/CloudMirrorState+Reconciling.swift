@@ -14,26 +14,14 @@ extension CloudMirrorState {
             sizes[entry.key] = entry.value.flatMap { CloudLimits.size(of: $0, named: entry.key) } ?? 0
         }
         for name in names {
-            let entry: PropertyListValue?
-            switch cloud[name] {
-            case .some(nil):
-                registers[name]?.isUnreadable = true
-                continue
-            case .some(let present?): entry = present
-            case nil: entry = nil
+            let entry = cloud[name]
+            registers[name]?.isUnreadable = entry == .some(nil)
+            guard let register = registers[name], !register.isUnreadable else { continue }
+            let envelope = (entry ?? nil).map { CloudEnvelope(reading: $0) }
+            if register.remote?.envelope == envelope { continue }
+            registers[name]?.remote = envelope.map { envelope in
+                (envelope, Result { () throws(StorageError) in try envelope.value.map(register.key.stored) })
             }
-            registers[name]?.isUnreadable = false
-            guard let register = registers[name], register.remote?.entry != entry else { continue }
-            registers[name]?.remote = entry.map { Self.remote($0, register.key) }
-        }
-    }
-
-    private static func remote(_ entry: PropertyListValue, _ key: MirroredKey) -> Remote {
-        let envelope = CloudEnvelope(reading: entry)
-        do throws(StorageError) {
-            return Remote(entry: entry, envelope: envelope, stored: .success(try envelope.value.map(key.stored)))
-        } catch {
-            return Remote(entry: entry, envelope: envelope, stored: .failure(error))
         }
     }
 
@@ -91,7 +79,7 @@ extension CloudMirrorState {
             return postpone(name) + report(.refused(key: name, reason: obstacle), name)
         }
         sizes[name] = CloudLimits.size(of: entry, named: name)
-        registers[name]?.remote = Remote(entry: entry, envelope: envelope, stored: .success(register.value))
+        registers[name]?.remote = (envelope, .success(register.value))
         registers[name]?.stamp?.isPushed = true
         registers[name]?.reported = nil
         let actions = [.push(name, entry)] + storeStamp(name)

@@ -34,13 +34,6 @@ struct CloudMirrorState: Sendable {
         case report(CloudMirror.Event)
     }
 
-    struct Remote {
-        let entry: PropertyListValue
-        let envelope: CloudEnvelope
-        /// The value in the form that the store keeps, or the reason why it rejects it.
-        let stored: Result<PropertyListValue?, StorageError>
-    }
-
     struct Register {
         let key: MirroredKey
         var value: PropertyListValue?
@@ -48,7 +41,8 @@ struct CloudMirrorState: Sendable {
         var stamp: CloudStamp?
         /// The time that the store has for the value.
         var storedStamp: CloudStamp?
-        var remote: Remote?
+        /// The entry of the cloud, with its value in the form that the store keeps, or the reason why it rejects it.
+        var remote: (envelope: CloudEnvelope, stored: Result<PropertyListValue?, StorageError>)?
         /// Whether the entry of the cloud cannot be read. It may be a newer edit, so the key is neither pulled nor pushed.
         var isUnreadable = false
         /// The value and time that a pull replaces, until the pulled value is written to the storage.
