@@ -22,16 +22,15 @@
             /// Reports changes, and is never closed.
             let descriptor: Int32
             let identity: FileIdentity
-            var types: [UInt64: String]
+            /// The type of each device; nil for one that a table which was opened for it lacked as well.
+            var types: [UInt64: String?]
             let points: Set<String>
             /// Whether a change was reported, which is done once, and could not be read.
             var isOutdated = false
-            /// The devices that a table which was opened for them lacked as well.
-            var lacking: Set<UInt64> = []
 
             init(_ mounts: [MountInfo], of descriptor: Int32, _ identity: FileIdentity) {
                 (self.descriptor, self.identity) = (descriptor, identity)
-                (types, points) = (MountTable.types(mounts), Set(mounts.map(\.point)))
+                (types, points) = (MountTable.types(mounts).mapValues { $0 }, Set(mounts.map(\.point)))
             }
         }
 
@@ -46,18 +45,13 @@
 
         /// The type of the file system with a file's device number; nil if it is unknown, as for the subvolumes of a btrfs.
         func fileSystemType(of device: UInt64) -> String? {
-            let table = current()
-            if let type = table?.types[device] { return type }
-            if table?.lacking.contains(device) == true { return nil }
+            if let type = current()?.types[device] { return type }
             // The descriptor may show the mounts of a namespace that this process has left, or share its changes with a forked child.
             guard let descriptor = MountInfo.open(calls) else { return nil }
             defer { calls.discard(descriptor) }
             guard let mounts = MountInfo.all(from: descriptor, calls) else { return nil }
             let type = Self.types(mounts)[device]
-            known.withLock { known in
-                known?.types[device] = type
-                if type == nil { known?.lacking.insert(device) }
-            }
+            known.withLock { _ = $0?.types.updateValue(type, forKey: device) }
             return type
         }
 
