@@ -197,7 +197,7 @@ extension FileReplacement {
             var file = TemporaryFile(path: target, descriptor: descriptor, random: temporary.random)
             do throws(SystemError) {
                 progress = .isUncertain
-                try calls.overwrite(descriptor, with: bytes)
+                try calls.overwrite(descriptor, of: base, with: bytes)
                 try file.synchronize(calls)
                 step = "removing the copy \(copy.path)"
                 try calls.removeDurably(copy)

@@ -156,11 +156,14 @@ extension FileSystemCalls {
             let reason = "the copy \(copy.path) that it should be restored from does not have its owner and permissions; move that away"
             throw .unreadable(file: target.path, reason: reason)
         }
-        guard let (bytes, _) = try readFile(at: copy) else { return }
+        guard let (bytes, identity) = try readFile(at: copy) else { return }
+        guard identity == saved.identity else {
+            throw .unreadable(file: target.path, reason: "the copy \(copy.path) was changed while the file was restored from it")
+        }
         try writing(target.path, "restoring it from \(copy.path)") { () throws(SystemError) in
             let descriptor = try openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { discard(descriptor) }
-            try overwrite(descriptor, with: bytes)
+            try overwrite(descriptor, of: old.identity, with: bytes)
             try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
             try removeDurably(copy)
         }

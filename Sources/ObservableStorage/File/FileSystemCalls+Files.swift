@@ -141,8 +141,10 @@ extension FileSystemCalls {
         try result.get()
     }
 
-    /// Replaces the content of a file that was just opened, in place.
-    func overwrite(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
+    /// Replaces the content of a file that was just opened, in place; throws `EBUSY` if it is another file than the given one.
+    func overwrite(_ descriptor: Int32, of file: FileIdentity?, with bytes: Data) throws(SystemError) {
+        // Another user may have put any file in its place, such as one that only this user may write.
+        guard let file, try status(of: descriptor).identity.isSameFile(as: file) else { throw SystemError(EBUSY) }
         // Not truncated first: that would be another state in which it is not a property list.
         try writeAll(bytes, to: descriptor)
         try uninterrupted { () throws(SystemError) in try truncate(descriptor, bytes.count) }

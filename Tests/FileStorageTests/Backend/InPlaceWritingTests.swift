@@ -113,4 +113,34 @@ struct InPlaceWritingTests {
         #expect(try folder.text("victim") == "precious")
         #expect(try stored()["count"] == 1)
     }
+
+    /// System calls that put another file in place of one just before that is opened with a flag.
+    private func exchanging(_ name: String, openedWith flag: Int32) -> FileSystemCalls {
+        var calls = FileSystemCalls.live
+        calls.openDescriptor = { [folder] path, flags, mode throws(SystemError) in
+            if path.name == name, flags & O_ACCMODE == flag, rename(folder.path("victim"), folder.path(name)) != 0 {
+                #expect(errno == ENOENT)
+            }
+            return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+        }
+        return calls
+    }
+
+    @Test("Nothing is written into a file that others put in place of the list just before it is opened")
+    func exchangedList() throws {
+        try folder.make("victim", "precious")
+        let list = list(.whenNecessary(), calls: exchanging("list", openedWith: O_WRONLY))
+        #expect(throws: StorageError.self) { try list.edit { $0["count"] = 2 } }
+        #expect(try folder.text("list") == "precious")
+    }
+
+    @Test("A list is restored neither into another file nor from another copy", arguments: [("list", O_WRONLY), (".list.copy", O_RDONLY)])
+    func exchangedWhileRestoring(name: String, flag: Int32) throws {
+        let permissions = try folder.status("list").permissions
+        try folder.make(".list.copy", "saved", permissions: permissions)
+        try folder.make("victim", "precious", permissions: permissions)
+        #expect(throws: StorageError.self) { try list(.whenNecessary(), calls: exchanging(name, openedWith: flag)).load() }
+        #expect(try folder.text(name) == "precious")
+        if name != "list" { #expect(try stored()["count"] == 1) }
+    }
 }
