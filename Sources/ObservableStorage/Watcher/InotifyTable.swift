@@ -43,10 +43,13 @@
             (watches[watch] ?? [:]).values.reduce(0) { $1.values.reduce($0) { $0 | $1.mask } }
         }
 
-        /// The other names in a watched folder, with their subscribers; nil if a key has other subscribers than one, or if the folder itself
-        /// has any.
-        func names(besides key: WatchKey, of subscriber: InotifyRegistration) -> [(name: String, subscribers: [InotifyRegistration])]? {
-            guard let names = watches[key.watch], let own = names[key.name], own.count == 1, own[ObjectIdentifier(subscriber)] != nil
+        /// The other names in a watched folder, with their subscribers; nil if there are more than a limit, if a key has other subscribers
+        /// than one, or if the folder itself has any.
+        func names(
+            besides key: WatchKey, of subscriber: InotifyRegistration, most limit: Int
+        ) -> [(name: String, subscribers: [InotifyRegistration])]? {
+            guard let names = watches[key.watch], names.count <= limit + 1, let own = names[key.name], own.count == 1,
+                own[ObjectIdentifier(subscriber)] != nil
             else { return nil }
             var others: [(name: String, subscribers: [InotifyRegistration])] = []
             for (name, subscriptions) in names where name != key.name {

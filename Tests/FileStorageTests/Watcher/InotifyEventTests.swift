@@ -40,9 +40,6 @@
 
         @Test("A watch is kept while it has users")
         func table() {
-            func subscriber() -> InotifyRegistration {
-                InotifyRegistration(hub: InotifyHub(calls: .system), path: "/a", reportsCreation: true) { _ in }
-            }
             let (first, second) = (subscriber(), subscriber())
             var table = InotifyTable()
             let (folder, file) = (InotifyTable.WatchKey(watch: 1, name: "a"), InotifyTable.WatchKey(watch: 1, name: nil))
@@ -61,6 +58,24 @@
             table.insert(first, for: folder, UInt32(IN_CREATE))
             table.forget(1)
             #expect(table.all.isEmpty)
+        }
+
+        @Test("The other names in a folder are listed up to a limit, for the only subscriber of a name")
+        func otherNames() {
+            let (first, second) = (subscriber(), subscriber())
+            var table = InotifyTable()
+            let own = InotifyTable.WatchKey(watch: 1, name: "a")
+            for name in ["b", "c"] { table.insert(second, for: InotifyTable.WatchKey(watch: 1, name: name), UInt32(IN_CREATE)) }
+            #expect(table.names(besides: own, of: first, most: 2) == nil)
+            table.insert(first, for: own, UInt32(IN_CREATE))
+            #expect(table.names(besides: own, of: first, most: 2)?.map(\.name).sorted() == ["b", "c"])
+            #expect(table.names(besides: own, of: first, most: 1) == nil)
+            table.insert(second, for: own, UInt32(IN_CREATE))
+            #expect(table.names(besides: own, of: first, most: 2) == nil)
+        }
+
+        private func subscriber() -> InotifyRegistration {
+            InotifyRegistration(hub: InotifyHub(calls: .system), path: "/a", reportsCreation: true) { _ in }
         }
     }
 #endif
