@@ -156,6 +156,11 @@ extension FileSystemCalls {
             let reason = "the copy \(copy.path) that it should be restored from does not have its owner and permissions; move that away"
             throw .unreadable(file: target.path, reason: reason)
         }
+        // Restoring it would write into whatever file another user has linked there.
+        guard old.links == 1 else {
+            let reason = "it has \(old.links) names, and is not restored from the copy \(copy.path); remove the others or the copy"
+            throw .unreadable(file: target.path, reason: reason)
+        }
         guard let (bytes, identity) = try readFile(at: copy) else { return }
         guard identity == saved.identity else {
             throw .unreadable(file: target.path, reason: "the copy \(copy.path) was changed while the file was restored from it")

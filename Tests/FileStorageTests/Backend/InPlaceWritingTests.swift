@@ -143,4 +143,15 @@ struct InPlaceWritingTests {
         #expect(try folder.text(name) == "precious")
         if name != "list" { #expect(try stored()["count"] == 1) }
     }
+
+    @Test("A list with several names is not restored: it may be another file that was linked there")
+    func linkedList() throws {
+        try folder.make(".list.copy", "saved", permissions: try folder.status("list").permissions)
+        try #require(link(file.path, folder.path("victim")) == 0)
+        let before = try Data(contentsOf: file)
+        let error = #expect(throws: StorageError.self) { try list(.whenNecessary()).load() }
+        #expect(error?.description.contains("it has 2 names") == true, "\(String(describing: error))")
+        #expect(try Data(contentsOf: folder.file("victim")) == before)
+        #expect(try folder.text(".list.copy") == "saved")
+    }
 }
