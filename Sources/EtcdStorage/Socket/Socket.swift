@@ -7,12 +7,12 @@ import FoundationSubset
 final class Socket {
     private let descriptor: Int32
     private let writeDescriptor: Int32
-    private let readSource: any DispatchSourceRead
+    private var readSource: (any DispatchSourceRead)?
     // Created when the send buffer is first full, which is rare.
     private var writeSource: (any DispatchSourceWrite)?
-    private var isReading = false
     private var isWriting = false
     private let queue: DispatchQueue
+    private let onReadable: @Sendable () -> Void
     private let onWritable: @Sendable () -> Void
 
     /// Begins to connect; call ``isConnected()`` after the first event for writing.
@@ -39,21 +39,13 @@ final class Socket {
         self.descriptor = descriptor
         self.writeDescriptor = writeDescriptor
         self.queue = queue
-        self.onWritable = onWritable
-        readSource = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        readSource.setEventHandler(handler: onReadable)
-        // A descriptor may be closed only after its source is cancelled.
-        readSource.setCancelHandler { close(descriptor) }
-        // A source must not be released before its activation.
-        readSource.activate()
-        readSource.suspend()
+        (self.onReadable, self.onWritable) = (onReadable, onWritable)
     }
 
     deinit {
-        // A source must not be released while it is suspended, and its cancel handler would not run.
-        startReading()
-        readSource.cancel()
+        if let readSource { readSource.cancel() } else { close(descriptor) }
         if let writeSource {
+            // A source must not be released while it is suspended, and its cancel handler would not run.
             if !isWriting { writeSource.resume() }
             writeSource.cancel()
         } else {
@@ -98,11 +90,14 @@ final class Socket {
         }
     }
 
-    /// Begins events for reading.
+    /// Begins events for reading; called once.
     func startReading() {
-        guard !isReading else { return }
-        isReading = true
-        readSource.resume()
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler(handler: onReadable)
+        // A descriptor may be closed only after its source is cancelled.
+        source.setCancelHandler { [descriptor] in close(descriptor) }
+        source.activate()
+        readSource = source
     }
 
     /// Resumes events for writing.

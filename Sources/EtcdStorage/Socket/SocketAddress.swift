@@ -14,20 +14,23 @@ struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A numeric address and port for system calls.
-struct SocketAddress: Hashable, Sendable {
+struct SocketAddress: Sendable {
+    // Aligned and large enough for the structure of any address family.
+    private var storage = sockaddr_storage()
+    private let size: socklen_t
+
+    private init(_ info: addrinfo) {
+        size = info.ai_addrlen
+        let bytes = UnsafeRawBufferPointer(start: info.ai_addr, count: Int(info.ai_addrlen))
+        withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: bytes) }
+    }
+
     /// The address family, such as `AF_INET`.
-    let family: Int32
-    private let bytes: [UInt8]
+    var family: Int32 { Int32(storage.ss_family) }
 
     /// Calls a system function with the address.
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
-        bytes.withUnsafeBytes { bytes in
-            // A raw copy of the system's structure, in storage that is aligned for any address family.
-            withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: MemoryLayout<sockaddr_storage>.alignment) { copy in
-                copy.copyMemory(from: bytes)
-                return copy.withMemoryRebound(to: sockaddr.self) { body(UnsafePointer($0.baseAddress!), socklen_t(bytes.count)) }
-            }
-        }
+        withUnsafePointer(to: storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, size) } }
     }
 
     /// The addresses of an endpoint, in the order in which to try them.
@@ -44,8 +47,7 @@ struct SocketAddress: Hashable, Sendable {
         var addresses: [SocketAddress] = []
         var next = list
         while let info = next?.pointee {
-            let bytes = UnsafeRawBufferPointer(start: info.ai_addr, count: Int(info.ai_addrlen))
-            addresses.append(SocketAddress(family: info.ai_family, bytes: Array(bytes)))
+            addresses.append(SocketAddress(info))
             next = info.ai_next
         }
         return .success(addresses)
