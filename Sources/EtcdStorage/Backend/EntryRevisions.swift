@@ -10,13 +10,7 @@ struct EntryRevisions: Sendable {
     static let maximumCompares = 100
 
     /// The revisions in which a key was created and last written.
-    private struct Revisions: Sendable {
-        let created, modified: Int64
-
-        init(_ keyValue: KeyValue) {
-            (created, modified) = (keyValue.createRevision, keyValue.modRevision)
-        }
-    }
+    private typealias Revisions = (created: Int64, modified: Int64)
 
     private struct Duplicate: Sendable {
         let name: String
@@ -64,7 +58,7 @@ struct EntryRevisions: Sendable {
     /// - Parameter values: the values of the entries, from which those that become duplicates are removed.
     mutating func insert(_ keyValue: KeyValue, named name: String, _ values: inout [String: PropertyListValue]) -> Bool {
         guard isEntry(keyValue, named: name) || replaceLater(than: keyValue, named: name, &values) else { return false }
-        revisions[name] = Revisions(keyValue)
+        revisions[name] = (keyValue.createRevision, keyValue.modRevision)
         return true
     }
 
@@ -72,7 +66,7 @@ struct EntryRevisions: Sendable {
     mutating func put(_ keyValue: KeyValue, named name: String) -> Bool {
         guard isEntry(keyValue, named: name) else { return false }
         promotions[name] = nil
-        revisions[name] = Revisions(keyValue)
+        revisions[name] = (keyValue.createRevision, keyValue.modRevision)
         return true
     }
 
@@ -107,7 +101,7 @@ struct EntryRevisions: Sendable {
         let isDuplicate = storedName(of: name).map { !$0.utf8.elementsEqual(name.utf8) } ?? false
         if isDuplicate {
             let value = EntryValue.decodeLeniently(keyValue.value)
-            duplicates[keyValue.key] = Duplicate(name: name, revisions: Revisions(keyValue), value: value)
+            duplicates[keyValue.key] = Duplicate(name: name, revisions: (keyValue.createRevision, keyValue.modRevision), value: value)
         } else if !duplicates.isEmpty {
             duplicates[keyValue.key] = nil
         }

@@ -47,14 +47,6 @@ extension RangeRequest {
         request.revision = revision
         return request
     }
-
-    /// Checks that a page has no more keys than requested, and that it is not empty if there are more.
-    fileprivate func check(_ page: Response) throws(EtcdFailure) {
-        guard page.unread.count <= limit else {
-            throw EtcdFailure(page: "it has \(page.unread.count) keys instead of at most \(limit)")
-        }
-        guard !page.hasMore || !page.unread.isEmpty else { throw EtcdFailure(page: "it has no keys, although there are more") }
-    }
 }
 
 extension EtcdClient {
@@ -128,9 +120,12 @@ extension EtcdClient {
         var request = request
         while true {
             do {
-                let response = try await call(request, deadline: .now + timeout)
-                try request.check(response)
-                return response
+                let page = try await call(request, deadline: .now + timeout)
+                guard page.unread.count <= request.limit else {
+                    throw EtcdFailure(page: "it has \(page.unread.count) keys instead of at most \(request.limit)")
+                }
+                guard !page.hasMore || !page.unread.isEmpty else { throw EtcdFailure(page: "it has no keys, although there are more") }
+                return page
             } catch let error where error.isResponseTooLarge {
                 guard request.limit > 1 else { throw error }
                 request.limit = max(request.limit / 8, 1)
