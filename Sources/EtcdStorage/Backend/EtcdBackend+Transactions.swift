@@ -33,11 +33,11 @@ extension EtcdBackend {
         guard let effect = transaction.effect else { return false }
         // Otherwise entries could be returned that the edits have replaced.
         let isReached = await follower.wait(until: .now + follower.timing.arrival) {
-            $0.revision >= effect.revision || $0.history != effect.history
+            $0.view.revision >= effect.revision || $0.view.history != effect.history
         }
         guard isReached else { throw EtcdFailure(code: nil, message: "an earlier edit is stored, but no member can be watched") }
         transaction.effect = nil
         // Another history may not contain it.
-        return follower.read { $0.history } == effect.history
+        return follower.read { $0.view.history } == effect.history
     }
 }

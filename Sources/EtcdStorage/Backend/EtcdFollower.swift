@@ -7,8 +7,8 @@ final class EtcdFollower: Sendable {
     fileprivate struct State {
         /// Nil before everything was read for the first time.
         var replica: EtcdReplica?
-        /// The pages of a snapshot that is being read.
-        var builder: EtcdReplica.Builder?
+        /// A snapshot that is being read.
+        var incoming: EtcdReplica?
         /// The names of the histories that were followed before.
         var histories: Set<String> = []
         /// The newest revision of a snapshot that was read apart from the watch, and that stores may have.
@@ -90,7 +90,7 @@ final class EtcdFollower: Sendable {
             return state.failure == nil && state.replica != nil ? [.reachable(false)] : []
         case .events(let revision, let events):
             guard let outcome = state.replica?.apply(events, at: revision) else { return [] }
-            let entries = state.replica?.entries
+            let entries = state.replica?.view.entries
             for attempt in outcome.attempts where state.attempts[attempt] != nil {
                 state.attempts[attempt] = entries.map { .stored($0) }
             }
@@ -100,9 +100,9 @@ final class EtcdFollower: Sendable {
             return [.failed(.historyLost(storage: name, reason: reason))]
         case .page(let snapshot, let page, let keyCount):
             if page.startIndex == 0 {
-                state.builder = EtcdReplica.Builder(snapshot.clusterID, snapshot.revision, keyCount: keyCount, keys, named: name)
+                state.incoming = EtcdReplica(snapshot.clusterID, snapshot.revision, keyCount: keyCount, keys, named: name)
             }
-            state.builder?.add(page)
+            state.incoming?.add(page)
             return []
         case .reset(let snapshot): return reset(to: snapshot, &state)
         }
@@ -110,18 +110,16 @@ final class EtcdFollower: Sendable {
 
     /// Continues with a snapshot, whose pages were received: what has happened since the last event is not known step by step.
     private func reset(to snapshot: EtcdSnapshot, _ state: inout State) -> [StorageEvent] {
-        guard let builder = state.builder.take() else { return [] }
-        guard let earlier = state.replica else {
-            // Subscribers get it when they subscribe.
-            state.replica = builder.replica(after: nil, avoiding: state.histories)
-            return []
-        }
-        state.histories.formUnion(earlier.identity.names)
-        var replica = builder.replica(after: earlier.view, avoiding: state.histories)
-        let replacement = replica.interruption(after: earlier.view)
+        guard var replica = state.incoming.take() else { return [] }
+        let earlier = state.replica
+        state.histories.formUnion(earlier?.view.identity.names ?? [])
+        replica.finish(after: earlier?.view, avoiding: state.histories)
         defer { state.replica = replica }
+        // Subscribers get the first one when they subscribe.
+        guard let earlier else { return [] }
+        let replacement = replica.interruption(after: earlier.view)
         var events = replacement.map { [StorageEvent.failed(.historyLost(storage: name, reason: $0))] } ?? []
-        var isContinued = replacement == nil && replica.revision > earlier.revision && state.lastRead <= earlier.revision
+        var isContinued = replacement == nil && replica.view.revision > earlier.view.revision && state.lastRead <= earlier.view.revision
         for token in snapshot.keyValues {
             guard let attempt = keys.attempt(token), case .expected(let edited, let base)? = state.attempts[attempt] else { continue }
             // Its store reports it as a step of its own, before it reads what others have stored since.
@@ -153,7 +151,7 @@ final class EtcdFollower: Sendable {
 
     /// The state of the keys after a new revision has arrived; nil if none does in time.
     nonisolated(nonsending) func newer(than revision: StorageRevision?, until deadline: Instant) async -> EtcdReplica.View? {
-        await wait(until: deadline) { state in state.replica.flatMap { $0.entries.revision == revision ? nil : $0.view } }
+        await wait(until: deadline) { state in state.replica.flatMap { $0.view.entries.revision == revision ? nil : $0.view } }
     }
 
     /// The latest state of the keys; nil before everything was read.
@@ -169,11 +167,12 @@ final class EtcdFollower: Sendable {
     /// The entries of a snapshot, or those of the watch if they are newer.
     func entries(of snapshot: EtcdSnapshot) -> StorageEntries {
         let (latest, histories) = state.withLock { state in
-            if state.replica?.clusterID == snapshot.clusterID { state.lastRead = max(state.lastRead, snapshot.revision) }
-            return (state.replica?.view, state.histories.union(state.replica?.identity.names ?? []))
+            let latest = state.replica?.view
+            if latest?.clusterID == snapshot.clusterID { state.lastRead = max(state.lastRead, snapshot.revision) }
+            return (latest, state.histories.union(latest?.identity.names ?? []))
         }
         if let latest, latest.clusterID == snapshot.clusterID, latest.revision >= snapshot.revision { return latest.entries }
-        return EtcdReplica(of: snapshot, keys, named: name, after: latest, avoiding: histories).entries
+        return EtcdReplica(of: snapshot, keys, named: name, after: latest, avoiding: histories).view.entries
     }
 
     // MARK: Awaiting results

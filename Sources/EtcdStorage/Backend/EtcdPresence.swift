@@ -139,7 +139,7 @@ extension EtcdBackend {
         _ name: String, _ value: PropertyListValue, timeToLive: Duration
     ) async throws -> Presence? {
         let stored = try await writing { try await startPresence(name, value, timeToLive) }
-        await follower.wait(until: .now + callTimeout) { $0.revision >= stored.revision }
+        await follower.wait(until: .now + callTimeout) { $0.view.revision >= stored.revision }
         let renewing = Task { [follower, storage = self.name] in
             var presence = stored
             await presence.keep { follower.events.publish(.failed(.unwritable(file: storage, reason: "\($0)"))) }

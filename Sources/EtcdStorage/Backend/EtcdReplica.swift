@@ -11,100 +11,81 @@ struct EtcdReplica: Sendable {
     private let keys: EntryKeys
     // Computed once, because each key is compared with them.
     private let historyKey, entriesStart: [UInt8]
-    /// The cluster whose history this is.
-    let clusterID: UInt64
-    private(set) var identity: EtcdHistoryIdentity
-    /// The revision up to which every event is included.
-    private(set) var revision: Int64
-    private(set) var entries = StorageEntries()
-    /// The number of keys that are not reserved, including those that are not entries.
-    private(set) var keyCount = 0
+    /// The state on which edits are based.
+    private(set) var view: View
     /// The keys of the entries and their revisions.
     private(set) var revisions: EntryRevisions
+    // The values of the entries until the snapshot is complete.
+    private var values: [String: PropertyListValue] = [:]
     // The revision up to which differences were reported to stores.
     private var reportedRevision = StorageRevision(history: "", number: 0)
 
     /// The state on which an edit is based. It has no table of revisions: an edit that retained it would make the next event copy it.
     struct View: Sendable {
-        let entries: StorageEntries
+        fileprivate(set) var entries = StorageEntries()
+        /// The cluster whose history this is.
         let clusterID: UInt64
-        let identity: EtcdHistoryIdentity
-        let revision: Int64
-        /// The number of keys that are not reserved.
-        let keyCount: Int
+        fileprivate(set) var identity: EtcdHistoryIdentity
+        /// The revision up to which every event is included.
+        fileprivate(set) var revision: Int64
+        /// The number of keys that are not reserved, including those that are not entries.
+        fileprivate(set) var keyCount = 0
 
         /// The name of the history in revisions of the storage.
         var history: String { identity.name }
     }
 
-    /// The state on which an edit is based.
-    var view: View { View(entries: entries, clusterID: clusterID, identity: identity, revision: revision, keyCount: keyCount) }
+    // MARK: Reading
 
-    /// The name of the history in revisions of the storage.
-    var history: String { identity.name }
+    /// Begins at a snapshot, whose pages follow.
+    ///
+    /// - Parameter keyCount: the expected number of keys.
+    init(_ clusterID: UInt64, _ revision: Int64, keyCount: Int, _ keys: EntryKeys, named name: String) {
+        (self.name, self.keys) = (name, keys)
+        (historyKey, entriesStart) = (keys.history, keys.entriesStart)
+        view = View(clusterID: clusterID, identity: EtcdHistoryIdentity(clusterID: clusterID), revision: revision)
+        // A malformed response may contain any number.
+        let capacity = max(0, min(keyCount, 1 << 17))
+        revisions = EntryRevisions(keys, capacity: capacity)
+        values.reserveCapacity(capacity)
+    }
 
-    /// Begins at a snapshot; see ``Builder/replica(after:avoiding:)``.
+    /// Begins at a complete snapshot; see ``finish(after:avoiding:)``.
     init(
         of snapshot: EtcdSnapshot, _ keys: EntryKeys, named name: String, after earlier: View? = nil,
         avoiding histories: Set<String> = []
     ) {
-        var builder = Builder(snapshot.clusterID, snapshot.revision, keyCount: snapshot.keyValues.count, keys, named: name)
-        builder.add(snapshot.keyValues[...])
-        self = builder.replica(after: earlier, avoiding: histories)
+        self.init(snapshot.clusterID, snapshot.revision, keyCount: snapshot.keyValues.count, keys, named: name)
+        add(snapshot.keyValues[...])
+        finish(after: earlier, avoiding: histories)
     }
 
-    private init(_ clusterID: UInt64, _ revision: Int64, _ keys: EntryKeys, capacity: Int, named name: String) {
-        (self.name, self.keys, self.clusterID, self.revision) = (name, keys, clusterID, revision)
-        (historyKey, entriesStart) = (keys.history, keys.entriesStart)
-        identity = EtcdHistoryIdentity(clusterID: clusterID)
-        revisions = EntryRevisions(keys, capacity: capacity)
-    }
-
-    /// Collects the keys of a snapshot page by page.
-    struct Builder: Sendable {
-        private var replica: EtcdReplica
-        private var values: [String: PropertyListValue] = [:]
-
-        /// Begins without keys.
-        ///
-        /// - Parameter keyCount: the expected number of keys.
-        init(_ clusterID: UInt64, _ revision: Int64, keyCount: Int, _ keys: EntryKeys, named name: String) {
-            // A malformed response may contain any number.
-            let capacity = max(0, min(keyCount, 1 << 17))
-            replica = EtcdReplica(clusterID, revision, keys, capacity: capacity, named: name)
-            values.reserveCapacity(capacity)
-        }
-
-        /// Adds keys that follow those before.
-        mutating func add(_ keyValues: ArraySlice<KeyValue>) {
-            for keyValue in keyValues {
-                replica.updateIdentity(keyValue)
-                guard let name = replica.count(keyValue.key, adding: 1), replica.revisions.insert(keyValue, named: name, &values) else {
-                    continue
-                }
-                values[name] = EntryValue.decodeLeniently(keyValue.value)
-            }
-        }
-
-        /// The replica with all keys.
-        ///
-        /// - Parameters:
-        ///   - earlier: the previous state, whose history the keys may continue.
-        ///   - histories: the names of earlier histories.
-        func replica(after earlier: View?, avoiding histories: Set<String>) -> EtcdReplica {
-            var replica = replica
-            if let earlier, replica.interruption(after: earlier) == nil {
-                replica.identity.resume(earlier.identity)
-            } else {
-                replica.identity.begin(hasEntries: replica.keyCount > 0, avoiding: histories)
-            }
-            replica.reportedRevision = replica.storageRevision
-            replica.entries = StorageEntries(values, revision: replica.reportedRevision)
-            return replica
+    /// Adds keys that follow those before.
+    mutating func add(_ keyValues: ArraySlice<KeyValue>) {
+        for keyValue in keyValues {
+            updateIdentity(keyValue)
+            guard let name = count(keyValue.key, adding: 1), revisions.insert(keyValue, named: name, &values) else { continue }
+            values[name] = EntryValue.decodeLeniently(keyValue.value)
         }
     }
 
-    private var storageRevision: StorageRevision { StorageRevision(history: history, number: UInt64(clamping: revision)) }
+    /// Completes the snapshot.
+    ///
+    /// - Parameters:
+    ///   - earlier: the previous state, whose history the keys may continue.
+    ///   - histories: the names of earlier histories.
+    mutating func finish(after earlier: View?, avoiding histories: Set<String>) {
+        if let earlier, interruption(after: earlier) == nil {
+            view.identity.resume(earlier.identity)
+        } else {
+            view.identity.begin(hasEntries: view.keyCount > 0, avoiding: histories)
+        }
+        reportedRevision = storageRevision
+        view.entries = StorageEntries(values, revision: reportedRevision)
+        values = [:]
+    }
+
+    private var storageRevision: StorageRevision { StorageRevision(history: view.history, number: UInt64(clamping: view.revision)) }
 
     // MARK: Following
 
@@ -117,12 +98,12 @@ struct EtcdReplica: Sendable {
         for (name, value) in revisions.promoteDuplicates(at: revision) { values.updateValue(value, forKey: name) }
         let written = events.lazy.filter { !$0.isDelete }.map(\.keyValue)
         for keyValue in written.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) { put(keyValue, &values, &outcome) }
-        self.revision = revision
+        view.revision = revision
         guard !values.isEmpty else {
-            entries = entries.stored(at: storageRevision)
+            view.entries = view.entries.stored(at: storageRevision)
             return outcome
         }
-        entries = StorageEntries(entries, with: values, revision: storageRevision)
+        view.entries = StorageEntries(view.entries, with: values, revision: storageRevision)
         outcome.changes = changes(to: values)
         return outcome
     }
@@ -143,19 +124,19 @@ struct EtcdReplica: Sendable {
 
     /// Why the replica does not continue an earlier state; nil if it does.
     func interruption(after earlier: View) -> String? {
-        if clusterID != earlier.clusterID { return "another cluster serves there now" }
-        if revision < earlier.revision {
-            return "the cluster has gone back from revision \(earlier.revision) to \(revision), as after a restoration"
+        if view.clusterID != earlier.clusterID { return "another cluster serves there now" }
+        if view.revision < earlier.revision {
+            return "the cluster has gone back from revision \(earlier.revision) to \(view.revision), as after a restoration"
         }
-        if earlier.identity.isContinued(by: identity, since: earlier.revision) { return nil }
+        if earlier.identity.isContinued(by: view.identity, since: earlier.revision) { return nil }
         return "the cluster has other data than before at revision \(earlier.revision), as after a restoration"
     }
 
     /// What the next transaction has to write to identify this history; nil if nothing.
-    var historyWrite: EtcdHistoryIdentity.Write? { identity.write(to: historyKey) }
+    var historyWrite: EtcdHistoryIdentity.Write? { view.identity.write(to: historyKey) }
 
     private mutating func updateIdentity(_ keyValue: KeyValue, isDelete: Bool = false) {
-        if keyValue.key == historyKey { identity.update(from: isDelete ? nil : keyValue) }
+        if keyValue.key == historyKey { view.identity.update(from: isDelete ? nil : keyValue) }
     }
 
     /// The entries with the edits of a transaction whose event has not arrived, except those of entries that were changed after it.
@@ -165,12 +146,12 @@ struct EtcdReplica: Sendable {
         for name in edited.editedKeys where revisions.modRevision(of: name).map({ $0 < revision }) ?? (base[name] == nil) {
             edits.updateValue(edited[name], forKey: name)
         }
-        return StorageEntries(entries, with: edits, revision: entries.revision)
+        return StorageEntries(view.entries, with: edits, revision: view.entries.revision)
     }
 
     /// The differences of a later snapshot of the same history from those last reported to stores; nil if there are none.
     mutating func changes(after earlier: EtcdReplica) -> StorageChanges? {
-        let values = entries.changes(since: earlier.entries)
+        let values = view.entries.changes(since: earlier.view.entries)
         reportedRevision = earlier.reportedRevision
         return values.isEmpty ? nil : changes(to: values)
     }
@@ -186,10 +167,10 @@ struct EtcdReplica: Sendable {
         guard !key.lexicographicallyPrecedes(entriesStart) else { return nil }
         switch keys.meaning(of: key) {
         case .entry(let name):
-            keyCount += number
+            view.keyCount += number
             return name
         case .foreign:
-            keyCount += number
+            view.keyCount += number
             return nil
         case .reserved: return nil
         }
@@ -207,7 +188,7 @@ struct EtcdReplica: Sendable {
 
     /// See ``EntryRevisions/compares(of:read:at:)``; nil also for entries of another history.
     func compares(of names: Set<String>?, read earlier: StorageEntries) -> [TxnRequest.Compare]? {
-        guard earlier.revision?.history == history else { return nil }
-        return revisions.compares(of: names, read: earlier, at: revision)
+        guard earlier.revision?.history == view.history else { return nil }
+        return revisions.compares(of: names, read: earlier, at: view.revision)
     }
 }

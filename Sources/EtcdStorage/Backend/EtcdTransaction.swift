@@ -146,7 +146,7 @@ struct EtcdTransaction: Sendable {
     private mutating func settle(_ attempt: String, storedAt revision: Int64?) {
         follower.forget(attempt)
         unknown = nil
-        if let revision, let history = follower.read({ $0.history }) { effect = (revision, history) }
+        if let revision, let history = follower.read({ $0.view.history }) { effect = (revision, history) }
     }
 
     /// The value of the token in the next transaction.

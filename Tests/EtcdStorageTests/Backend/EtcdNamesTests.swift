@@ -84,12 +84,12 @@
             ].sorted { $0.key.lexicographicallyPrecedes($1.key) }
             let kept = try #require(keyValues.first)
             var replica = EtcdReplica(of: EtcdSnapshot(clusterID: 7, revision: 10, keyValues: keyValues), keys, named: "etcd")
-            let read = replica.entries
+            let read = replica.view.entries
             #expect(replica.compares(of: [Self.composed], read: read) != nil && replica.compares(of: nil, read: read) != nil)
             _ = replica.apply([WatchEvent(isDelete: true, keyValue: KeyValue(key: kept.key, modRevision: 12))], at: 12)
-            #expect(replica.entries[Self.composed] != read[Self.composed] && replica.entries[Self.composed] != nil)
+            #expect(replica.view.entries[Self.composed] != read[Self.composed] && replica.view.entries[Self.composed] != nil)
             #expect(replica.compares(of: [Self.composed], read: read) == nil && replica.compares(of: nil, read: read) == nil)
-            #expect(replica.compares(of: [Self.composed], read: replica.entries) != nil)
+            #expect(replica.compares(of: [Self.composed], read: replica.view.entries) != nil)
         }
 
         @Test("The deletion of a key whose event was lost deletes no entry")
@@ -101,10 +101,10 @@
             var replica = EtcdReplica(of: snapshot, keys, named: "etcd")
             let lost = KeyValue(key: keys.start + Self.decomposed.utf8, modRevision: 7)
             let outcome = replica.apply([WatchEvent(isDelete: true, keyValue: lost)], at: 7)
-            #expect(outcome.failures.isEmpty && replica.failures.isEmpty && replica.entries[Self.composed] == "first")
+            #expect(outcome.failures.isEmpty && replica.failures.isEmpty && replica.view.entries[Self.composed] == "first")
             let entry = KeyValue(key: keys.start + Self.composed.utf8, modRevision: 8)
             _ = replica.apply([WatchEvent(isDelete: true, keyValue: entry)], at: 8)
-            #expect(replica.entries.values.isEmpty)
+            #expect(replica.view.entries.values.isEmpty)
         }
 
         @Test("Of keys with equal names, who follows them has the same one as who reads them", arguments: visited(0..<UInt64(40)))
@@ -134,7 +134,7 @@
                 }
                 _ = replica.apply(events, at: revision)
                 let other = read(at: revision)
-                try #require(replica.entries.values == other.entries.values)
+                try #require(replica.view.entries.values == other.view.entries.values)
                 try #require(Set(replica.failures.keys) == Set(other.failures.keys))
                 let (revisions, others) = (replica.revisions, other.revisions)
                 try #require(names.allSatisfy { revisions.modRevision(of: $0) == others.modRevision(of: $0) })

@@ -183,7 +183,7 @@ import Testing
         #expect(second.map { "\($0)" }?.contains("an earlier edit is stored") == true, "\(second as Any)")
         #expect(store[key("a")] == 1 && store.unwrittenKeys == ["a"])
         mayTell.signal()
-        await backend.follower.wait(until: .distant) { $0.revision >= 6 }
+        await backend.follower.wait(until: .distant) { $0.view.revision >= 6 }
         try await store.flush()
         #expect(store[key("a")] == 1 && store.unwrittenKeys.isEmpty)
         try await store.close()

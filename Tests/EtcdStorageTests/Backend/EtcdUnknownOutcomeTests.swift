@@ -56,7 +56,7 @@
             #expect((stored["a"] != nil) == arrivesBefore)
             #expect(transaction.unknown == nil)
             // The token can be used again. The number of the history was stored with it.
-            await follower.wait(until: .distant) { $0.revision >= revision ?? 0 }
+            await follower.wait(until: .distant) { $0.view.revision >= revision ?? 0 }
             transaction.identity = 8
             let later = try await transaction.commit(entries, over: view.entries)
             #expect(later?["a"] == 1)
