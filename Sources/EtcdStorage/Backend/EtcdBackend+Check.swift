@@ -9,7 +9,7 @@ extension EtcdBackend {
     /// - Throws: `StorageError.unreadable` with the reason why no member responds.
     package nonisolated(nonsending) func check() async throws -> (keyCount: Int, failures: [String]) {
         let snapshot = try await reading {
-            try await client.snapshot(from: keys.entriesStart, to: keys.rangeEnd, pageTimeout: callTimeout)
+            try await client.snapshot(from: keys.entriesStart, to: keys.rangeEnd, pageTimeout: client.callTimeout)
         }
         let duplicates = EtcdReplica(of: snapshot, keys, named: name).failures
         var check = (keyCount: 0, failures: [String]())

@@ -34,7 +34,7 @@ extension EtcdBackend {
         after first: Int64, upTo last: Int64, of replica: EtcdReplica.View, isExact: Bool
     ) async throws -> [StorageCommit]? {
         let request = WatchRequest(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: first + 1, includesPrevious: true)
-        let (stream, _) = try await client.watch(request, deadline: .now + callTimeout)
+        let (stream, _) = try await client.watch(request, deadline: .now + client.callTimeout)
         defer { stream.close() }
         let start = EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: [])
         var progress = WatchProgress(after: start, memoryLimit: client.configuration.memoryLimit)
@@ -42,7 +42,7 @@ extension EtcdBackend {
         var memorySize = 0
         var splitter = GRPCMessageSplitter()
         while true {
-            for response in try await stream.next(&splitter, deadline: .now + callTimeout) {
+            for response in try await stream.next(&splitter, deadline: .now + client.callTimeout) {
                 if case let oldest = response.compactRevision, oldest > 0 {
                     guard !isExact, oldest > first else { return nil }
                     return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false)

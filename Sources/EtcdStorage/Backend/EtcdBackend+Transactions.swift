@@ -6,7 +6,7 @@ extension EtcdBackend {
     nonisolated(nonsending) func withTransaction<Result>(
         _ body: nonisolated(nonsending) (inout EtcdTransaction) async throws -> Result
     ) async rethrows -> Result {
-        var transaction = transactions.withLock { $0.popLast() } ?? EtcdTransaction(client, follower, timeout: callTimeout)
+        var transaction = transactions.withLock { $0.popLast() } ?? EtcdTransaction(follower)
         defer { release(transaction) }
         return try await body(&transaction)
     }
@@ -38,6 +38,6 @@ extension EtcdBackend {
         guard isReached else { throw EtcdFailure(code: nil, message: "an earlier edit is stored, but no member can be watched") }
         transaction.effect = nil
         // Another history may not contain it.
-        return follower.read { $0.view.history } == effect.history
+        return follower.latest?.history == effect.history
     }
 }

@@ -23,8 +23,6 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     let keys: EntryKeys
     let client: EtcdClient
     let follower: EtcdFollower
-    // Enough for two members to be tried.
-    let callTimeout: Duration
     /// Those that no edit uses at present.
     let transactions = Lock<[EtcdTransaction]>([])
     /// The transactions whose outcome is unknown, or which the watch has not reached, by the identity under which a store repeats their edits.
@@ -44,7 +42,6 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
         name = "etcd " + configuration.endpoints.joined(separator: ",") + "/" + configuration.prefix
         limits = StorageLimits(
             operations: Self.operations, commitSize: Self.requestSize - Self.operations * configuration.prefix.utf8.count)
-        callTimeout = configuration.requestTimeout * 2
         client = try EtcdClient(configuration)
         follower = EtcdFollower(client, keys, named: name, timing: timing)
     }
@@ -61,7 +58,8 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     public nonisolated(nonsending) func load() async throws -> StorageEntries {
         try await reading {
             guard follower.latest != nil else { return try await followed().entries }
-            return try await read()
+            return follower.entries(
+                of: try await client.snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: client.callTimeout))
         }
     }
 
@@ -81,32 +79,24 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     /// The latest state of the keys, after beginning to follow them if necessary.
     nonisolated(nonsending) func followed() async throws -> EtcdReplica.View {
         follower.start()
-        return try await follower.current(until: .now + callTimeout)
-    }
-
-    private nonisolated(nonsending) func read() async throws -> StorageEntries {
-        let snapshot = try await client.snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: callTimeout)
-        return follower.entries(of: snapshot)
+        return try await follower.current(until: .now + client.callTimeout)
     }
 
     /// Whether entries that an edit has read, without changing any, are still those in etcd.
     ///
     /// - Parameter names: the names of the entries; nil for all.
     private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View, of names: Set<String>?) async throws -> Bool {
-        guard let names, !names.isEmpty, names.count <= EntryRevisions.maximumCompares else { return try await isLatest(replica) }
-        guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
-        var request = TxnRequest(compares: compares)
-        // Without an operation, a member responds without the others, and may lag behind them.
-        request.success = [.range(RangeRequest(key: keys.fence, keysOnly: true))]
-        let response = try await client.call(request, deadline: .now + callTimeout)
-        return response.header.clusterID == replica.clusterID && response.succeeded
-    }
-
-    /// Whether nothing has changed in etcd since a revision.
-    private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View) async throws -> Bool {
+        let deadline = ContinuousClock.now + client.callTimeout
+        if let names, 1...EntryRevisions.maximumCompares ~= names.count {
+            guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
+            // Without an operation, a member responds without the others, and may lag behind them.
+            let request = TxnRequest(compares: compares, success: [.range(RangeRequest(key: keys.fence, keysOnly: true))])
+            let response = try await client.call(request, deadline: deadline)
+            return response.header.clusterID == replica.clusterID && response.succeeded
+        }
         let newer = RangeRequest(
             key: keys.entriesStart, rangeEnd: keys.rangeEnd, limit: 1, keysOnly: true, minModRevision: replica.revision + 1)
-        let response = try await client.call(newer, deadline: .now + callTimeout)
+        let response = try await client.call(newer, deadline: deadline)
         // A deletion changes the number of keys.
         return response.header.clusterID == replica.clusterID && response.unread.isEmpty && response.count == replica.keyCount
     }
@@ -215,7 +205,7 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     /// The state of the keys at a later revision.
     private nonisolated(nonsending) func newer(than replica: EtcdReplica.View) async throws -> EtcdReplica.View {
         // As long as a request may take, and as the watch needs to find out that it has missed something.
-        let deadline = ContinuousClock.now + callTimeout + follower.timing.suspicion
+        let deadline = ContinuousClock.now + client.callTimeout + follower.timing.suspicion
         if let newer = await follower.newer(than: replica.entries.revision, until: deadline) { return newer }
         try Task.checkCancellation()
         throw EtcdFailure(code: nil, message: "others have changed what was read, but no member sends the changes")

@@ -34,7 +34,7 @@ final class EtcdFollower: Sendable {
     /// The name of the storage in errors.
     let name: String
     let keys: EntryKeys
-    private let client: EtcdClient
+    let client: EtcdClient
     /// The timing of the watch and of those who wait for it.
     let timing: EtcdWatch.Timing
     private let state = Lock(State())

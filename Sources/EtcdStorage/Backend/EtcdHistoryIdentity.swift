@@ -82,6 +82,15 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
     }
 }
 
+extension TxnRequest {
+    /// Adds what identifies the history, unless it is stored already.
+    mutating func add(_ write: EtcdHistoryIdentity.Write?) {
+        guard let write else { return }
+        compares.append(write.compare)
+        success.append(write.put)
+    }
+}
+
 extension EntryKeys {
     /// The reserved key of the history's number.
     var history: [UInt8] { reservedKey("history") }

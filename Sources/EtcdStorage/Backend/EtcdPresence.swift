@@ -6,68 +6,48 @@ package import PropertyListCoding
 /// The transaction that stores it also writes a receipt, a reserved key with the same lease, which shows that it has taken effect: sent
 /// again after a lost response, it does not replace what others have stored or removed since.
 struct EtcdPresence: Sendable {
-    /// Another process has stored the key, after the lease had expired.
-    struct Replaced: Error, CustomStringConvertible {
-        let name: String
-
-        var description: String {
-            "the presence of \"\(name)\" has ended: it was not renewed in time, and the entry is another process's now"
-        }
-    }
-
     let name: String
     let key: [UInt8]
     let value: [UInt8]
-    let keys: EntryKeys
     /// The time to live in seconds.
     let timeToLive: Int64
-    let client: EtcdClient
-    /// How long the members may take.
-    let timeout: Duration
-    /// How often the lease is renewed during its time to live.
-    let renewals: Int
-    // Identifies the history, until that is stored.
-    private var history: EtcdHistoryIdentity.Write?
+    let follower: EtcdFollower
     /// The revision in which the key was stored with the lease; 0 if it is not known to be.
     var revision: Int64 = 0
     private var lease: Int64 = 0
     private var interval = Duration.zero
+    // Whether another process has stored the key, after the lease had expired.
+    private var isReplaced = false
 
-    init(
-        _ name: String, key: [UInt8], value: [UInt8], _ keys: EntryKeys, timeToLive: Duration, _ client: EtcdClient, timeout: Duration,
-        renewals: Int, history: EtcdHistoryIdentity.Write? = nil
-    ) {
-        (self.name, self.key, self.value, self.keys, self.client) = (name, key, value, keys, client)
-        (self.timeout, self.renewals, self.history) = (timeout, renewals, history)
+    fileprivate var client: EtcdClient { follower.client }
+
+    init(_ name: String, key: [UInt8], value: [UInt8], timeToLive: Duration, _ follower: EtcdFollower) {
+        (self.name, self.key, self.value, self.follower) = (name, key, value, follower)
         self.timeToLive = max(1, timeToLive.components.seconds + (timeToLive.components.attoseconds > 0 ? 1 : 0))
     }
 
     /// Stores the key with a new lease.
     ///
     /// - Parameter isReplacing: whether to replace a stored value.
-    /// - Throws: ``Replaced`` if there is a value that must not be replaced.
+    /// - Throws: also if there is a value that must not be replaced.
     mutating func store(isReplacing: Bool) async throws {
-        let grant = LeaseRequest.grant(timeToLive: timeToLive)
-        let granted = try await client.call(grant, deadline: .now + timeout)
+        let granted = try await client.call(LeaseRequest.grant(timeToLive: timeToLive), deadline: .now + client.callTimeout)
         lease = granted.lease
-        interval = .seconds(granted.timeToLive) / renewals
+        interval = .seconds(granted.timeToLive) / follower.timing.renewals
         try await put(isReplacing: isReplacing)
     }
 
-    private mutating func put(isReplacing: Bool) async throws {
+    private mutating func put(isReplacing: Bool, identifiesHistory: Bool = true) async throws {
         revision = 0
-        let receipt = keys.receipt(of: lease)
+        let receipt = follower.keys.receipt(of: lease)
         var request = TxnRequest(
             compares: [TxnRequest.Compare(key: receipt, modRevision: 0)],
             success: [.put(key: key, value: value, lease: lease), .put(key: receipt, value: [], lease: lease)],
             failure: [.range(RangeRequest(key: receipt))])
         if !isReplacing { request.compares.append(TxnRequest.Compare(key: key, modRevision: 0)) }
-        let history = history.take()
-        if let history {
-            request.compares.append(history.compare)
-            request.success.append(history.put)
-        }
-        let response = try await client.call(request, deadline: .now + timeout)
+        let history = identifiesHistory ? follower.read { $0.historyWrite } : nil
+        request.add(history)
+        let response = try await client.call(request, deadline: .now + client.callTimeout)
         if response.succeeded {
             revision = response.header.revision
         } else if let stored = response.ranges.first??.first {
@@ -75,9 +55,11 @@ struct EtcdPresence: Sendable {
             revision = stored.modRevision
         } else if history != nil {
             // Another process has stored the history's number meanwhile.
-            return try await put(isReplacing: isReplacing)
+            return try await put(isReplacing: isReplacing, identifiesHistory: false)
         } else {
-            throw Replaced(name: name)
+            isReplaced = true
+            let reason = "it was not renewed in time, and the entry is another process's now"
+            throw EtcdFailure(code: nil, message: "the presence of \"\(name)\" has ended: \(reason)")
         }
     }
 
@@ -108,7 +90,7 @@ struct EtcdPresence: Sendable {
                 // The watch reports that no member responds.
             } catch {
                 if !isFailing { report(error) }
-                if error is Replaced { return }
+                if isReplaced { return }
                 isFailing = true
             }
         }
@@ -117,7 +99,7 @@ struct EtcdPresence: Sendable {
     /// Revokes the lease, which deletes the key, unless someone else has stored it again without this lease.
     func end() async throws {
         do {
-            _ = try await client.call(LeaseRequest.revoke(lease), deadline: .now + timeout)
+            _ = try await client.call(LeaseRequest.revoke(lease), deadline: .now + client.callTimeout)
         } catch let failure as EtcdFailure where failure.isLeaseNotFound {
             // It has expired.
         } catch let unavailable as EtcdUnavailable where (unavailable.error as? EtcdFailure)?.isLeaseNotFound == true {
@@ -139,13 +121,13 @@ extension EtcdBackend {
         _ name: String, _ value: PropertyListValue, timeToLive: Duration
     ) async throws -> Presence? {
         let stored = try await writing { try await startPresence(name, value, timeToLive) }
-        await follower.wait(until: .now + callTimeout) { $0.view.revision >= stored.revision }
-        let renewing = Task { [follower, storage = self.name] in
+        await follower.wait(until: .now + client.callTimeout) { $0.view.revision >= stored.revision }
+        let renewing = Task { [follower] in
             var presence = stored
-            await presence.keep { follower.events.publish(.failed(.unwritable(file: storage, reason: "\($0)"))) }
+            await presence.keep { follower.events.publish(.failed(.unwritable(file: follower.name, reason: "\($0)"))) }
             return presence
         }
-        return Presence { [weak self, storage = self.name, callTimeout] in
+        return Presence { [weak self] in
             renewing.cancel()
             // Not cancelled, although the task of a service that ends may be.
             try await Task {
@@ -153,9 +135,11 @@ extension EtcdBackend {
                 do {
                     try await presence.end()
                 } catch {
-                    throw StorageError.unwritable(file: storage, reason: "\(error); the entry is removed after its time to live")
+                    let reason = "\(error); the entry is removed after its time to live"
+                    throw StorageError.unwritable(file: presence.follower.name, reason: reason)
                 }
-                await self?.follower.wait(until: .now + callTimeout) { $0.revisions.modRevision(of: name) != presence.revision }
+                let deadline = ContinuousClock.now + presence.client.callTimeout
+                await self?.follower.wait(until: deadline) { $0.revisions.modRevision(of: name) != presence.revision }
             }.value
         }
     }
@@ -164,13 +148,9 @@ extension EtcdBackend {
         _ name: String, _ value: PropertyListValue, _ timeToLive: Duration
     ) async throws -> EtcdPresence {
         _ = try await followed()
-        guard let (key, history) = follower.read({ replica in replica.revisions.key(of: name).map { ($0, replica.historyWrite) } }) else {
-            throw EntryKeys.unusable(name)
-        }
+        guard let key = follower.read({ $0.revisions.key(of: name) }) else { throw EntryKeys.unusable(name) }
         let bytes = try EntryValue.encode(value, for: name)
-        let presence = EtcdPresence(
-            name, key: key, value: bytes, keys, timeToLive: timeToLive, client, timeout: callTimeout, renewals: follower.timing.renewals,
-            history: history)
+        let presence = EtcdPresence(name, key: key, value: bytes, timeToLive: timeToLive, follower)
         try Task.checkCancellation()
         do {
             // In a task of its own, which is not cancelled: a request that was sent may take effect.

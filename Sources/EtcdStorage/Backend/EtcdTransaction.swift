@@ -24,11 +24,9 @@ struct EtcdTransaction: Sendable {
     // The revision in which the token was last written; 0 if it is not stored. Before the attempt, if its outcome is unknown.
     private var revision: Int64 = 0
     private let follower: EtcdFollower
-    private let timeout: Duration
 
-    /// - Parameter timeout: how long the members may take.
-    init(_ client: EtcdClient, _ follower: EtcdFollower, timeout: Duration) {
-        (self.client, self.follower, self.timeout) = (client, follower, timeout)
+    init(_ follower: EtcdFollower) {
+        (client, self.follower) = (follower.client, follower)
         token = UUID().uuidString
         tokenKey = follower.keys.token(token)
     }
@@ -38,15 +36,17 @@ struct EtcdTransaction: Sendable {
         _ entries: StorageEntries, over earlier: StorageEntries
     ) async throws -> StorageEntries? {
         try Task.checkCancellation()
-        // Not cancelled: the outcome of a transaction that was sent has to be reported.
-        let (sent, result) = await client.shielded { [self] in
-            var sent = self
-            do {
-                let stored = try await sent.send(entries, over: earlier)
-                return (sent, Result<StorageEntries?, any Error>.success(stored))
-            } catch {
-                return (sent, .failure(error))
-            }
+        // On the client's queue, and not cancelled: the outcome of a transaction that was sent has to be reported.
+        let (sent, result) = await withTaskExecutorPreference(client.executor) { [self] in
+            await Task(executorPreference: client.executor) {
+                var sent = self
+                do {
+                    let stored = try await sent.send(entries, over: earlier)
+                    return (sent, Result<StorageEntries?, any Error>.success(stored))
+                } catch {
+                    return (sent, .failure(error))
+                }
+            }.value
         }
         self = sent
         return try result.get()
@@ -65,7 +65,7 @@ struct EtcdTransaction: Sendable {
             guard let request = try request(entries, over: earlier, attempt) else { return nil }
             let response: TxnRequest.Response
             do {
-                response = try await client.call(request, deadline: .now + timeout)
+                response = try await client.call(request, deadline: .now + client.callTimeout)
             } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
                 // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
@@ -92,7 +92,7 @@ struct EtcdTransaction: Sendable {
     nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
         try await renewLease()
         let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history)), tokenWrite("")])
-        let response = try await client.call(request, deadline: .now + timeout)
+        let response = try await client.call(request, deadline: .now + client.callTimeout)
         revision = response.header.revision
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
         identity.update(from: try Self.keyValue(in: response))
@@ -137,7 +137,7 @@ struct EtcdTransaction: Sendable {
         try await renewLease()
         let request = TxnRequest(
             compares: [tokenCompare], success: [tokenWrite(nextAttempt())], failure: [.range(RangeRequest(key: tokenKey))])
-        let response = try await client.call(request, deadline: .now + timeout)
+        let response = try await client.call(request, deadline: .now + client.callTimeout)
         let written = response.succeeded ? nil : try Self.keyValue(in: response)
         revision = response.succeeded ? response.header.revision : written?.modRevision ?? 0
         settle(lost, storedAt: written?.value == Array(lost.utf8) ? revision : nil)
@@ -146,7 +146,7 @@ struct EtcdTransaction: Sendable {
     private mutating func settle(_ attempt: String, storedAt revision: Int64?) {
         follower.forget(attempt)
         unknown = nil
-        if let revision, let history = follower.read({ $0.view.history }) { effect = (revision, history) }
+        if let revision, let history = follower.latest?.history { effect = (revision, history) }
     }
 
     /// The value of the token in the next transaction.
@@ -180,10 +180,7 @@ struct EtcdTransaction: Sendable {
                 request.success.append(.delete(key: key))
             }
         }
-        if let history {
-            request.compares.append(history.compare)
-            request.success.append(history.put)
-        }
+        request.add(history)
         if deletes { request.success.append(.put(key: follower.keys.fence, value: Array(attempt.utf8))) }
         request.success.append(tokenWrite(attempt))
         request.failure = [.range(RangeRequest(key: tokenKey))]
@@ -193,7 +190,7 @@ struct EtcdTransaction: Sendable {
     /// Grants a new lease well before the old one expires.
     private nonisolated(nonsending) mutating func renewLease() async throws {
         if let lease, .now < lease.renewal { return }
-        let granted = try await client.call(LeaseRequest.grant(timeToLive: Self.timeToLive), deadline: .now + timeout)
+        let granted = try await client.call(LeaseRequest.grant(timeToLive: Self.timeToLive), deadline: .now + client.callTimeout)
         lease = (granted.lease, .now + .seconds(Self.timeToLive / 2))
     }
 }

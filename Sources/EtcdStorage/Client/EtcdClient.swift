@@ -30,6 +30,9 @@ actor EtcdClient {
     // Whether no member has served a request since a delay began.
     private var isAway = false
 
+    /// How long a call may take: enough for two members to be tried.
+    nonisolated var callTimeout: Duration { configuration.requestTimeout * 2 }
+
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
@@ -72,7 +75,10 @@ actor EtcdClient {
                 member = preferred
                 let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
                 let call = HTTPRequest(calling: request.path, request.message, token: value)
-                let result = try Request.Response(of: try await send(call, to: member, deadline: limit))
+                let response = try await onConnection(to: member, deadline: limit) { connection throws(ConnectionError) in
+                    try await connection.send(call, maximumBodySize: largestResponse, deadline: limit)
+                }
+                let result = try Request.Response(of: response)
                 endPauses()
                 return result
             } catch {
@@ -143,12 +149,6 @@ actor EtcdClient {
         pauses = []
     }
 
-    private func send(_ request: HTTPRequest, to member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Exchange {
-        try await onConnection(to: member, deadline: deadline) { connection throws(ConnectionError) in
-            try await connection.send(request, maximumBodySize: largestResponse, deadline: deadline)
-        }
-    }
-
     /// Makes the next request fetch a new token.
     func discardToken() {
         token = nil
@@ -182,15 +182,6 @@ actor EtcdClient {
             return try await call(credentials, deadline: .now + configuration.requestTimeout, needsToken: false).token
         } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
             return nil
-        }
-    }
-}
-
-extension EtcdClient {
-    /// Runs work on the client's queue in a task of its own, which is not cancelled with the caller's.
-    nonisolated(nonsending) func shielded<Result: Sendable>(_ work: @escaping @Sendable () async -> Result) async -> Result {
-        await withTaskExecutorPreference(executor) { [executor] in
-            await Task(executorPreference: executor) { await work() }.value
         }
     }
 }

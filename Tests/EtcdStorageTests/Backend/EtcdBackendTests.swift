@@ -372,7 +372,7 @@
 
         /// Stores entries that were edited before; nil if what they have read has changed.
         fileprivate func commit(_ entries: StorageEntries, over earlier: StorageEntries) async throws -> StorageEntries? {
-            var transaction = EtcdTransaction(client, follower, timeout: .seconds(30))
+            var transaction = EtcdTransaction(follower)
             return try await transaction.commit(entries, over: earlier)
         }
     }

@@ -32,9 +32,8 @@
             }
             let configuration = EtcdConfiguration(
                 endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
-            let presence = EtcdPresence(
-                "a", key: [1], value: [1], EntryKeys(prefix: ""), timeToLive: .seconds(60), try EtcdClient(configuration),
-                timeout: .seconds(300), renewals: 3)
+            let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+            let presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
             try await presence.end()
             #expect(requests.elements.count == 2)
         }
@@ -74,9 +73,9 @@
             }
             var configuration = fixture.configuration
             configuration.endpoints = [server.endpoint.description]
+            let follower = try EtcdFollower(EtcdClient(configuration), fixture.keys, named: "etcd")
             var presence = EtcdPresence(
-                "workers/7", key: fixture.keys.start + "workers/7".utf8, value: [1], fixture.keys, timeToLive: .seconds(600),
-                try EtcdClient(configuration), timeout: .seconds(60), renewals: 3)
+                "workers/7", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), follower)
             try await presence.store(isReplacing: isReplacing)
             #expect(requests.elements.count == 2)
             #expect(try await keyValue(fixture)?.value == (arrives ? other : [1]))
@@ -154,10 +153,8 @@
         @Test("An entry is stored again when only its lease is renewed")
         func storedAgain() async throws {
             let fixture = try await EtcdFixture()
-            let client = try fixture.client()
-            var presence = EtcdPresence(
-                "a", key: fixture.keys.start + "workers/7".utf8, value: [1], fixture.keys, timeToLive: .seconds(600), client,
-                timeout: .seconds(60), renewals: 6_000)
+            let follower = try fixture.backend(renewals: 6_000).follower
+            var presence = EtcdPresence("a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), follower)
             try await presence.store(isReplacing: true)
             // As if the request had not arrived: without the entry and its receipt.
             presence.revision = 0

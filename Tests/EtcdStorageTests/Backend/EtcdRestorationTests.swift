@@ -104,7 +104,7 @@
             try FileManager.default.removeItem(atPath: data(of: cluster))
             try await cluster.restart(0)
             _ = try await write(fixture.backend(), beyond: revision)
-            var transaction = try EtcdTransaction(fixture.client(), backend.follower, timeout: .seconds(30))
+            var transaction = EtcdTransaction(backend.follower)
             let (_, identity) = try await transaction.mark()
             #expect(!replica.identity.isContinued(by: identity, since: replica.revision))
         }

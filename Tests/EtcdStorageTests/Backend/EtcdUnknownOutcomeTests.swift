@@ -30,7 +30,8 @@
 
             let grant = LeaseRequest.grant(timeToLive: 600)
             let lease = try await client.call(grant, deadline: .now + .seconds(60)).lease
-            var transaction = try EtcdTransaction(EtcdClient(configuration), follower, timeout: .seconds(60))
+            var transaction = EtcdTransaction(follower)
+            transaction.client = try EtcdClient(configuration)
             transaction.lease = (lease, .now + .seconds(300))
             var entries = view.entries.stored(at: view.entries.revision)
             (entries.readKeys, transaction.identity) = ([], 7)
