@@ -162,23 +162,28 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
         transaction.identity = options.identity
         var conflicts = 0
         while true {
-            // An edit that throws or changes nothing may have read outdated entries.
-            switch edited(latest.entries, by: body) {
-            case .failure(let error):
-                if try await isLatest(latest, of: error.readKeys) { throw error }
-            case .success(let entries)
-            where entries.editedKeys.isEmpty && entries.readKeys?.isEmpty == true && outcomes.values.contains(true):
-                // Everything was stored already.
-                return latest.entries
-            case .success(let entries) where entries.editedKeys.isEmpty:
-                if try await isLatest(latest, of: entries.readKeys) { return latest.entries }
-            case .success(let entries):
-                if let stored = try await transaction.commit(entries, over: latest.entries) { return stored }
+            var edited = latest.entries.stored(at: latest.entries.revision)
+            var failure: BodyError?
+            do {
+                try body(&edited)
+            } catch {
+                failure = BodyError(error: error)
+            }
+            if failure == nil, !edited.editedKeys.isEmpty {
+                if let stored = try await transaction.commit(edited, over: latest.entries) { return stored }
                 // A random time after repeated conflicts, so that several writers do not block each other forever.
                 if conflicts > 0 {
                     try await Task.sleep(for: .backoff(after: conflicts, from: .milliseconds(4), to: .milliseconds(64), jitter: 0...1))
                 }
                 conflicts += 1
+            } else {
+                // Everything was stored already.
+                if failure == nil, edited.readKeys?.isEmpty == true, outcomes.values.contains(true) { return latest.entries }
+                // An edit that throws or changes nothing may have read outdated entries.
+                if try await isLatest(latest, of: edited.readKeys) {
+                    if let failure { throw failure }
+                    return latest.entries
+                }
             }
             latest = try await newer(than: latest)
         }
@@ -187,19 +192,6 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     /// An error thrown by the closure of an edit.
     private struct BodyError: Error {
         let error: any Error
-        let readKeys: Set<String>?
-    }
-
-    private func edited(
-        _ entries: StorageEntries, by body: (inout StorageEntries) throws -> Void
-    ) -> Result<StorageEntries, BodyError> {
-        var edited = entries.stored(at: entries.revision)
-        do {
-            try body(&edited)
-            return .success(edited)
-        } catch {
-            return .failure(BodyError(error: error, readKeys: edited.readKeys))
-        }
     }
 
     /// The state of the keys at a later revision.
