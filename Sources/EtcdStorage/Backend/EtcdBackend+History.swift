@@ -42,23 +42,22 @@ extension EtcdBackend {
         var memorySize = 0
         var splitter = GRPCMessageSplitter()
         while true {
-            for response in try await stream.next(&splitter, deadline: .now + client.callTimeout) {
-                if case let oldest = response.compactRevision, oldest > 0 {
-                    guard !isExact, oldest > first else { return nil }
-                    return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false)
+            guard let response = try await stream.next(&splitter, deadline: .now + client.callTimeout) else { continue }
+            if case let oldest = response.compactRevision, oldest > 0 {
+                guard !isExact, oldest > first else { return nil }
+                return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false)
+            }
+            switch progress.receive(response) {
+            case .events(let revisions):
+                for revision in revisions {
+                    memorySize += revision.events.reduce(0) { $0 + $1.memorySize }
+                    guard memorySize <= client.configuration.memoryLimit else { return nil }
+                    if let commit = commit(revision, of: replica) { commits.append(commit) }
+                    if revision.number >= last { return commits }
                 }
-                switch progress.receive(response) {
-                case .events(let revisions):
-                    for revision in revisions {
-                        memorySize += revision.events.reduce(0) { $0 + $1.memorySize }
-                        guard memorySize <= client.configuration.memoryLimit else { return nil }
-                        if let commit = commit(revision, of: replica) { commits.append(commit) }
-                        if revision.number >= last { return commits }
-                    }
-                case .created, .isBehind: continue
-                case .reset: return nil
-                case .ended(let failure): throw failure
-                }
+            case .created, .isBehind: continue
+            case .reset: return nil
+            case .ended(let failure): throw failure
             }
         }
     }

@@ -82,7 +82,8 @@ struct EtcdWatch: Sendable {
                     receive(.disconnected(error))
                 }
                 if let failure = error as? EtcdFailure {
-                    await refreshToken(after: failure)
+                    // Members before 3.4.23 deny permission to a watch with an expired token.
+                    if failure.isTokenRefused || failure.isPermissionDenied { await client.discardToken() }
                     // The same events would be too large again, but keys can be read in pages.
                     if failure.isResponseTooLarge { progress = nil }
                 }
@@ -97,11 +98,6 @@ struct EtcdWatch: Sendable {
         }
         receive(.reset(snapshot))
         progress = WatchProgress(after: snapshot, memoryLimit: client.configuration.memoryLimit)
-    }
-
-    private nonisolated(nonsending) func refreshToken(after failure: EtcdFailure) async {
-        // Members before 3.4.23 deny permission to a watch with an expired token.
-        if failure.isTokenRefused || failure.isPermissionDenied { await client.discardToken() }
     }
 
     private nonisolated(nonsending) func waitAfterFailures() async {
@@ -150,13 +146,11 @@ extension EtcdWatch {
         var splitter = GRPCMessageSplitter()
         while true {
             let start = ContinuousClock.now
-            let responses = try await stream.next(&splitter, deadline: start + timing.silence)
+            let response = try await stream.next(&splitter, deadline: start + timing.silence)
             if .now - start > timing.heartbeat * 2 { hasStalled = true }
-            for response in responses {
-                try await handle(response, receive)
-                if progress == nil { return }
-            }
-            await compareIfDue(receive)
+            if let response { try await handle(response, receive) }
+            // After all messages that have arrived together.
+            if progress != nil, splitter.isEmpty { await compareIfDue(receive) }
             if progress == nil { return }
         }
     }

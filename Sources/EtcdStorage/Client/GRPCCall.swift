@@ -36,14 +36,14 @@ extension ProtobufMessage {
             throw EtcdFailure(code: nil, message: "a response that is not etcd's", httpStatus: response.status)
         }
         var splitter = GRPCMessageSplitter()
-        // A response of many small messages must not take much memory.
-        let messages = try splitter.append(response.body, limit: 2)
-        try splitter.check()
-        guard splitter.isEmpty else {
+        splitter.append(response.body)
+        let message = try splitter.next()
+        let hasFurther = try splitter.next() != nil
+        guard hasFurther || splitter.isEmpty else {
             throw EtcdFailure(code: nil, message: "a response that ends within a message", httpStatus: response.status)
         }
-        guard let message = messages.first, messages.count == 1 else {
-            let count = messages.isEmpty ? "0 messages" : "2 messages or more"
+        guard let message, !hasFurther else {
+            let count = message == nil ? "0 messages" : "2 messages or more"
             throw EtcdFailure(code: nil, message: "a response with \(count) instead of one", httpStatus: response.status)
         }
         try self.init(message: message)
@@ -52,20 +52,21 @@ extension ProtobufMessage {
 
 /// A watch at one member, a bidirectional gRPC stream.
 extension HTTP2Stream {
-    /// Waits for the next messages.
+    /// Waits for the next message.
     ///
     /// - Parameter splitter: divides the bytes of this stream.
-    /// - Returns: the messages that have arrived together; empty if only a part of one has.
+    /// - Returns: nil if only a part of one has arrived.
     /// - Throws: ``EtcdFailure`` at the end of the stream; ``ConnectionError``.
     nonisolated(nonsending) func next(
         _ splitter: inout GRPCMessageSplitter, deadline: ContinuousClock.Instant
-    ) async throws -> [WatchResponse] {
-        try splitter.check()
+    ) async throws -> WatchResponse? {
+        if let message = try splitter.next() { return try WatchResponse(message: message) }
         switch try await next(deadline: deadline) {
-        case .data(let bytes): return try splitter.append(bytes).map { try WatchResponse(message: $0) }
+        case .data(let bytes): splitter.append(bytes)
         case .end(let trailers):
             throw EtcdFailure(endOf: trailers, httpStatus: status) ?? EtcdFailure(code: nil, message: "the member has ended the stream")
         }
+        return try splitter.next().map { try WatchResponse(message: $0) }
     }
 
     /// Sends a heartbeat, to which the member responds after the events that it has sent.

@@ -397,7 +397,7 @@ struct EtcdClientTests {
         let (stream, _) = try await client.watch(WatchRequest(key: [1]), deadline: .distant)
         _ = try await client.call(Self.put, deadline: .distant)
         var splitter = GRPCMessageSplitter()
-        #expect(try await stream.next(&splitter, deadline: .distant).map(\.isCreated) == [true])
+        #expect(try await stream.next(&splitter, deadline: .distant)?.isCreated == true)
         stream.close()
         #expect(try await ends.elements(count: 1) == [.reset])
         _ = try await client.call(Self.put, deadline: .distant)
@@ -413,7 +413,7 @@ struct EtcdClientTests {
         }
         let (stream, _) = try await client(endpoint).watch(WatchRequest(key: [1]), deadline: .distant)
         var splitter = GRPCMessageSplitter()
-        #expect(try await stream.next(&splitter, deadline: .distant).map(\.isCreated) == [true])
+        #expect(try await stream.next(&splitter, deadline: .distant)?.isCreated == true)
         let failure = await #expect(throws: EtcdFailure.self) { try await stream.next(&splitter, deadline: .distant) }
         #expect(failure?.message == "the response cannot be read: it is compressed")
     }

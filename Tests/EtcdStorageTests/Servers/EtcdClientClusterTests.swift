@@ -136,7 +136,7 @@
             let (stream, member) = try await client.watch(WatchRequest(key: [1]), deadline: .distant)
             #expect(member == 1)
             var splitter = GRPCMessageSplitter()
-            #expect(try await stream.next(&splitter, deadline: .distant).first?.isCreated == true)
+            #expect(try await stream.next(&splitter, deadline: .distant)?.isCreated == true)
             withExtendedLifetime(cluster) {}
         }
     }

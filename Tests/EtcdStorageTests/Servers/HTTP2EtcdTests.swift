@@ -95,7 +95,7 @@
         /// Reads until a message has come for which a condition holds.
         private func expect(in stream: HTTP2Stream, _ condition: (WatchResponse) -> Bool) async throws {
             var splitter = GRPCMessageSplitter()
-            while !(try await stream.next(&splitter, deadline: .distant).contains(where: condition)) {}
+            while try await stream.next(&splitter, deadline: .distant).map(condition) != true {}
         }
     }
 #endif

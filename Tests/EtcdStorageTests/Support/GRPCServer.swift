@@ -73,7 +73,7 @@ final class GRPCServer: Sendable {
 
         fileprivate func receive(_ bytes: [UInt8], isEnd: Bool) throws {
             try condition.withLock {
-                messages += try splitter.append(bytes)
+                messages += try splitter.messages(in: bytes)
                 isComplete = isComplete || isEnd
                 condition.broadcast()
             }

@@ -116,10 +116,9 @@
         /// The next message.
         private func next(of stream: HTTP2Stream) async throws -> WatchResponse {
             var splitter = GRPCMessageSplitter()
-            var responses: [WatchResponse] = []
-            while responses.isEmpty { responses = try await stream.next(&splitter, deadline: .now + .seconds(30)) }
-            #expect(responses.count == 1)
-            return responses[0]
+            while true {
+                if let response = try await stream.next(&splitter, deadline: .now + .seconds(30)) { return response }
+            }
         }
     }
 #endif

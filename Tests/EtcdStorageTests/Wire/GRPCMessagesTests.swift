@@ -33,7 +33,7 @@ import Testing
         for message in messages { ends.append((ends.last ?? 0) + 5 + message.count) }
         for count in 0...stream.count {
             var splitter = GRPCMessageSplitter()
-            _ = try splitter.append(Array(stream[..<count]))
+            _ = try splitter.messages(in: Array(stream[..<count]))
             #expect(splitter.isEmpty == ends.contains(count))
         }
     }
@@ -41,9 +41,9 @@ import Testing
     @Test("A message that is compressed, or has an unknown flag, is an error from then on", arguments: [1, 2, 255] as [UInt8])
     func compressed(flag: UInt8) throws {
         var splitter = GRPCMessageSplitter()
-        #expect(try splitter.append(GRPCMessageSplitter.framed([1]) + [flag, 0, 0, 0]) == [[1]])
+        #expect(try splitter.messages(in: GRPCMessageSplitter.framed([1]) + [flag, 0, 0, 0]) == [[1]])
         for piece in [[0], [], [0, 0, 0, 0, 0]] as [[UInt8]] {
-            let failure = #expect(throws: EtcdFailure.self) { try splitter.append(piece) }
+            let failure = #expect(throws: EtcdFailure.self) { try splitter.messages(in: piece) }
             #expect(failure?.message == "the response cannot be read: it is compressed")
             #expect(failure?.isOutcomeUnknown == true)
         }
@@ -51,42 +51,52 @@ import Testing
 
     @Test(
         "Messages before a damaged one in the same piece are returned, and the error is thrown from then on",
-        arguments: [[1, 0, 0, 0, 1, 9], [0, 0, 0, 1, 45]] as [[UInt8]])
+        arguments: [[1, 0, 0, 0, 1, 9], [0, 4, 0, 0, 1]] as [[UInt8]])
     func messagesBeforeDamage(damage: [UInt8]) throws {
-        var splitter = GRPCMessageSplitter(maximumSize: 300)
-        let piece = GRPCMessageSplitter.framed([1]) + GRPCMessageSplitter.framed([]) + damage + GRPCMessageSplitter.framed([2])
-        #expect(try splitter.append(piece) == [[1], []])
+        var splitter = GRPCMessageSplitter()
+        splitter.append(GRPCMessageSplitter.framed([1]) + GRPCMessageSplitter.framed([]) + damage + GRPCMessageSplitter.framed([2]))
+        #expect(try splitter.next() == [1])
+        #expect(try splitter.next() == [])
         #expect(!splitter.isEmpty)
         for next in [[], GRPCMessageSplitter.framed([3])] {
-            #expect(throws: EtcdFailure.self) { try splitter.append(next) }
+            #expect(throws: EtcdFailure.self) { try splitter.messages(in: next) }
         }
     }
 
     @Test("A message that is announced as larger than the limit is an error before it arrives")
     func limit() throws {
-        var splitter = GRPCMessageSplitter(maximumSize: 300)
-        #expect(try splitter.append(GRPCMessageSplitter.framed([UInt8](repeating: 1, count: 300))).count == 1)
-        let failure = #expect(throws: EtcdFailure.self) { try splitter.append([0, 0, 0, 1, 45]) }
-        #expect(failure?.message == "the response cannot be read: 301 bytes are more than 300")
+        var splitter = GRPCMessageSplitter()
+        #expect(try splitter.messages(in: [0, 4, 0, 0, 0]).isEmpty)
+        #expect(try splitter.messages(in: [UInt8](repeating: 1, count: 64 << 20)).map(\.count) == [64 << 20])
+        let failure = #expect(throws: EtcdFailure.self) { try splitter.messages(in: [0, 4, 0, 0, 1]) }
+        #expect(failure?.message == "the response cannot be read: 67108865 bytes are more than 67108864")
         #expect(failure?.isOutcomeUnknown == true && failure?.isTooLarge == false)
-        var unlimited = GRPCMessageSplitter()
-        #expect(try unlimited.append([0, 4, 0, 0, 0]).isEmpty)
         var other = GRPCMessageSplitter()
-        #expect(throws: EtcdFailure.self) { try other.append([0, 255, 255, 255, 255]) }
+        #expect(throws: EtcdFailure.self) { try other.messages(in: [0, 255, 255, 255, 255]) }
     }
 
     @Test("A message of many pieces takes linear time")
     func manyPieces() throws {
         var splitter = GRPCMessageSplitter()
         let piece = [UInt8](repeating: 5, count: 1_000)
-        #expect(try splitter.append([0, 1, 0x31, 0x2D, 0]).isEmpty)
-        for _ in 0..<19_999 { #expect(try splitter.append(piece).isEmpty) }
-        #expect(try splitter.append(piece).first?.count == 20_000_000)
+        #expect(try splitter.messages(in: [0, 1, 0x31, 0x2D, 0]).isEmpty)
+        for _ in 0..<19_999 { #expect(try splitter.messages(in: piece).isEmpty) }
+        #expect(try splitter.messages(in: piece).first?.count == 20_000_000)
         #expect(splitter.isEmpty)
     }
 
     private func split(_ pieces: [[UInt8]]) throws -> [[UInt8]] {
         var splitter = GRPCMessageSplitter()
-        return try pieces.flatMap { try splitter.append($0) }
+        return try pieces.flatMap { try splitter.messages(in: $0) }
+    }
+}
+
+extension GRPCMessageSplitter {
+    /// The messages that are complete after some bytes have arrived.
+    mutating func messages(in bytes: [UInt8]) throws(EtcdFailure) -> [[UInt8]] {
+        append(bytes)
+        var messages: [[UInt8]] = []
+        while let message = try next() { messages.append(message) }
+        return messages
     }
 }
