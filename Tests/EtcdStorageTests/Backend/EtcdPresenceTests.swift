@@ -150,21 +150,26 @@
             try await store.close()
         }
 
-        @Test("An entry is stored again when only its lease is renewed")
+        @Test("An entry is stored again when only its lease is renewed, with what identifies the history")
         func storedAgain() async throws {
             let fixture = try await EtcdFixture()
-            let follower = try fixture.backend(renewals: 6_000).follower
+            let backend = try fixture.backend(renewals: 6_000)
+            _ = try await backend.load()
+            let follower = backend.follower
             var presence = EtcdPresence("a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), follower)
             try await presence.store(isReplacing: true)
             // As if the request had not arrived: without the entry and its receipt.
             presence.revision = 0
             let lease = try #require(try await keyValue(fixture)).lease
-            for name in ["workers/7", "\0presence/" + String(lease, radix: 16)] { try await fixture.delete(name) }
+            for name in ["workers/7", "\0presence/" + String(lease, radix: 16), "\0history"] { try await fixture.delete(name) }
+            await follower.wait(until: .distant) { $0.historyWrite != nil && $0.revisions.modRevision(of: "workers/7") == nil }
             let keeping = Task { [presence] in
                 var presence = presence
                 await presence.keep { Issue.record($0) }
             }
             while try await keyValue(fixture) == nil {}
+            let history = RangeRequest(key: fixture.keys.history)
+            #expect(try await fixture.client().call(history, deadline: .now + .seconds(60)).keyValues.count == 1)
             keeping.cancel()
             await keeping.value
         }
