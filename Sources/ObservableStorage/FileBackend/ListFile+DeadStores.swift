@@ -13,8 +13,8 @@ extension ListFile {
     /// - Returns: false if the closure did.
     @discardableResult
     func storeDeadLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
-        var folder = EditLogFolder(list: target, listing: leftovers.withLock { $0.logs }, calls: calls)
-        defer { leftovers.withLock { [folder] in $0.logs = folder.listing } }
+        var folder = EditLogFolder(list: target, listing: logListing.withLock { $0 }, calls: calls)
+        defer { logListing.withLock { [folder] in $0 = folder.listing } }
         for _ in 0..<Self.maximumBatches {
             let logs = try deadLogs(in: &folder)
             if logs.isEmpty { return true }

@@ -23,9 +23,11 @@ final class ListFile: Sendable {
     /// The last watch that has not ended, and the list to which the path last led. The folder of that is open while the list is watched, or
     /// its journal is known.
     private let kept = Lock<(watch: WeakReference<ListWatch>?, target: ResolvedPath?)>((nil, nil))
+    /// The last listing of edit logs that found none of dead stores.
+    let logListing = Lock<EditLogFolder.Listing?>(nil)
     /// Possible remains of incomplete writes: temporary files, of this writer or of writers that died, and content in the file that a
-    /// power failure may undo. And the last listing of logs without remains of dead stores.
-    let leftovers = Lock<(temporaries: Bool, content: Bool, logs: EditLogFolder.Listing?)>((true, false, nil))
+    /// power failure may undo.
+    let leftovers = Lock((temporaries: true, content: false))
 
     init(
         _ path: Result<AbsolutePath, StorageError>, named name: String, configuration: PropertyListFile.Configuration,

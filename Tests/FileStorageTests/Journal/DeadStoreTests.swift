@@ -288,6 +288,18 @@ struct DeadStoreTests {
         withExtendedLifetime(living) {}
     }
 
+    @Test("A listing of the logs that was made before a fork does not count in the child")
+    func listingBeforeFork() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let logs = try #require(try FileSystemCalls.live.status(at: fixture.list.editLogs)?.identity)
+        let closed = EditLogFile.living.withLock { $0.closed }
+        var folder = EditLogFolder(list: fixture.list, listing: (logs, closed, FileLock.forks - 1), calls: .live)
+        let dead = try folder.deadLogs()
+        #expect(dead.count == 1)
+        folder.release(dead)
+    }
+
     #if os(Linux)
         @Test("The logs of a dead process count although its forked child lives, however many there are")
         func forked() throws {
