@@ -122,11 +122,12 @@ extension Journal {
     }
 
     /// Appends records under the lock of the list, all of them or none.
-    func append(_ records: [JournalRecord], to state: inout JournalState) throws(StorageError) {
+    func append(_ records: [JournalRecord], to state: inout JournalState) throws {
         guard !records.isEmpty else { return }
         var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
         for record in records { try encode(record, in: &appended, &bytes) }
-        try state.file.append(bytes, at: state.end)
+        let (file, end) = (state.file, state.end)
+        try file.exclusively(after: end) { () throws(StorageError) in try file.append(bytes, at: end) }
         state.take(appended)
         remember(state)
     }

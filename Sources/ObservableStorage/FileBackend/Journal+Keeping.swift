@@ -119,9 +119,12 @@ extension Journal {
         after earlier: JournalState?, at target: ResolvedPath
     ) throws -> JournalState {
         let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
-        let (file, written) = try JournalFile.make(
-            of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
-            calls: list.calls)
+        let make = { [list] () throws(StorageError) in
+            try JournalFile.make(
+                of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
+                calls: list.calls)
+        }
+        let (file, written) = try earlier.map { try $0.file.exclusively(after: $0.end, make) } ?? make()
         var state = JournalState(file, written, after: earlier)
         if state.entries == nil, let base { state.load(base.entries, of: base.list) }
         remember(state)

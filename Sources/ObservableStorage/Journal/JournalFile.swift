@@ -123,7 +123,7 @@ final class JournalFile: Sendable {
     func records(
         from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail
     ) throws(StorageError) -> JournalRecords? {
-        try reading(from: offset) { size throws(SystemError) in
+        try reading(from: offset) { size, _ throws(SystemError) in
             guard size >= offset else { return nil }
             let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))
             let records = JournalRecords(first, from: offset, after: chain)
@@ -132,10 +132,10 @@ final class JournalFile: Sendable {
         }
     }
 
-    /// Whether the file reaches to an offset, and no record begins there.
+    /// Whether the file reaches to an offset, no record begins there, and no other file has replaced it.
     func isEnd(_ offset: Int) throws(StorageError) -> Bool {
-        try reading(from: offset) { size throws(SystemError) in
-            guard size >= offset else { return false }
+        try reading(from: offset) { size, isInPlace throws(SystemError) in
+            guard isInPlace, size >= offset else { return false }
             let count = min(JournalFormat.Record.body, size - offset)
             return try calls.bytes(of: descriptor, at: offset, count: count).withUnsafeBytes(\.isZero)
         }
@@ -143,15 +143,16 @@ final class JournalFile: Sendable {
 
     /// Reads from an offset on.
     ///
-    /// - Parameter body: receives the size of the file.
+    /// - Parameter body: receives the size of the file, and whether it has a name, which it loses when another file replaces it.
     private func reading<Result>(
-        from offset: Int, _ body: (_ size: Int) throws(SystemError) -> Result
+        from offset: Int, _ body: (_ size: Int, _ isInPlace: Bool) throws(SystemError) -> Result
     ) throws(StorageError) -> Result {
         do throws(SystemError) {
-            let size = Int(clamping: try calls.untimedStatus(of: descriptor).identity.size)
+            let status = try calls.untimedStatus(of: descriptor)
+            let size = Int(clamping: status.identity.size)
             guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
             self.size.store(size, ordering: .relaxed)
-            return try body(size)
+            return try body(size, status.links > 0)
         } catch let error where error.code == EFBIG {
             throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
         } catch {
@@ -161,7 +162,23 @@ final class JournalFile: Sendable {
 
     // MARK: Writing
 
-    /// Writes records at the end, under the lock of the list. If that fails, the file has none of them.
+    // As long as for the list; a program that keeps the journal locked does not prevent writing.
+    private static let pauses = 250
+
+    /// Runs a closure if nobody has appended anything after an offset, or replaced the file, and nobody can meanwhile.
+    ///
+    /// Called under the lock of the list. If another writer holds a different lock file, because one was removed, only one of them writes:
+    /// each locks the journal itself as well.
+    ///
+    /// - Throws: `ESTALE` if another writer was faster, so that the journal has to be looked at again; the error of `body`.
+    func exclusively<Result>(after end: Int, _ body: () throws(StorageError) -> Result) throws -> Result {
+        let isLocked = calls.tryLock(descriptor, pauses: Self.pauses)
+        defer { if isLocked { calls.releaseLock(descriptor) } }
+        guard try isEnd(end) else { throw SystemError(ESTALE) }
+        return try body()
+    }
+
+    /// Writes records at the end; see ``exclusively(after:_:)``. If that fails, the file has none of them.
     func append(_ bytes: Data, at end: Int) throws(StorageError) {
         try calls.writing(list.path, "writing its journal \(path.path)") { () throws(SystemError) in
             if size.load(ordering: .relaxed) >= end + bytes.count {

@@ -31,8 +31,15 @@ struct SeveralWritersTests {
         #expect(try await tool("read", file, "n").text == "\(8 * each)\n")
     }
 
-    @Test("They do so while another process keeps removing the lock file, as programs that clean up temporary folders do")
-    func removedLockFiles() async throws {
+    @Test(
+        "They do so while another process keeps removing the lock file, as programs that clean up temporary folders do",
+        arguments: [false, true])
+    func removedLockFiles(isJournaled: Bool) async throws {
+        if isJournaled {
+            let store = try ObservableStore(at: URL(fileURLWithPath: file), journal: .full())
+            try await store.update { $0[StorageKey("made", default: false)] = true }
+            try await store.close()
+        }
         let lock = folder.path(".settings.plist.lock")
         let isOver = Recorder<Void>()
         let removals = Recorder<Void>()
