@@ -2,6 +2,12 @@ import FoundationSubset
 
 // Operations on files, each made of a few system calls.
 
+#if canImport(Glibc)
+    private let fileSizeLimit = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+#else
+    private let fileSizeLimit = RLIMIT_FSIZE
+#endif
+
 // MARK: - Status
 
 extension FileSystemCalls {
@@ -121,8 +127,9 @@ extension FileSystemCalls {
         ifPossible { () throws(SystemError) in try unlock(descriptor) }
     }
 
-    /// Writes all bytes to an open file, from an offset on, or after what was written before.
+    /// Writes all bytes to an open file, from an offset on, or from the beginning.
     func writeAll(_ bytes: Data, to descriptor: Int32, at offset: Int? = nil) throws(SystemError) {
+        try Self.requirePermitted(size: (offset ?? 0) + bytes.count)
         let result = bytes.withUnsafeBytes { buffer in
             Result { () throws(SystemError) in
                 var written = 0
@@ -139,6 +146,12 @@ extension FileSystemCalls {
             }
         }
         try result.get()
+    }
+
+    /// Throws `EFBIG` if this process may not make a file of a size: the system would end it with a signal, `SIGXFSZ`, unless that is ignored.
+    static func requirePermitted(size: Int) throws(SystemError) {
+        var limit = rlimit()
+        if getrlimit(fileSizeLimit, &limit) == 0, rlim_t(size) > limit.rlim_cur { throw SystemError(EFBIG) }
     }
 
     /// Replaces the content of a file that was just opened, in place; throws `EBUSY` if it is another file than the given one.

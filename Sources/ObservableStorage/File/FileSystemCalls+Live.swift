@@ -74,6 +74,7 @@ extension FileSystemCalls {
         workingFolder: { () throws(SystemError) in try pathOfWorkingFolder() },
         list: { folder throws(SystemError) in try names(in: folder) },
         reserve: { descriptor, size throws(SystemError) in
+            try requirePermitted(size: size)
             let code = reserveSpace(of: descriptor, size: size)
             guard code == 0 else { throw SystemError(code) }
         },

@@ -57,6 +57,21 @@ struct HostilePlaceTests {
         try await expectFull(PeerSession(path, after: "trap '' XFSZ; ulimit -f 64"), "File too large")
     }
 
+    @Test("A file size limit below the size of a log does not end a process that sets a value on its main thread")
+    func sizeLimitOfLog() async throws {
+        // Threads of Dispatch block the signal, and so do the programs that they start.
+        let start = """
+            import os, resource, signal, sys
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            resource.setrlimit(resource.RLIMIT_FSIZE, (32768, 32768))
+            os.execv(sys.argv[1], [sys.argv[1], "set", sys.argv[2], "key", "value"])
+            """
+        let ended = try await Subprocess.finished("python3", ["-c", start, Self.peer, path])
+        #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
+        try await #expect(PeerSession(path).answers(to: ["stored"]) == ["key"])
+    }
+
     @Test("A read-only file system can be read, and not written, even by the superuser", .enabled(if: hasMounts))
     func readOnlyMount() async throws {
         let mount = "mount -t tmpfs none \"$FOLDER\" && \"$0\" set \"$1\" key value && mount -o remount,ro \"$FOLDER\""
