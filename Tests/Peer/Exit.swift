@@ -20,6 +20,7 @@ struct Exit {
         case "late-inside": try await setLateInside()
         case "nested": try await exitInside(JSONFileBackend(at: URL(fileURLWithPath: path)))
         case "stuck": try setAndExit(StuckBackend())
+        case "observed": try setAndExit(StuckBackend(), isObserved: true)
         case "fork": try await fork(opensAgain: false)
         case "fork-opened": try await fork(opensAgain: true)
         case "released": try release()
@@ -73,9 +74,10 @@ struct Exit {
     }
 
     /// Exits during a write that does not return.
-    private func setAndExit(_ backend: StuckBackend) throws {
+    private func setAndExit(_ backend: StuckBackend, isObserved: Bool = false) throws {
         ObservableStore.exitTimeout = .milliseconds(100)
         let store = try ObservableStore(backend: backend)
+        if isObserved { Task { [failures = store.failures] in for await _ in failures {} } }
         store[Self.count] = 5
         backend.entered.wait()
         exit(0)

@@ -2,7 +2,7 @@ import Dispatch
 import FoundationSubset
 
 /// Errors without a caller to throw to. Without a subscriber, they are kept for the first one, and logged if there is none within a second
-/// or at the end of the process.
+/// or at the end of the process. Those at the end of the process are logged in any case.
 final class FailureReports: Sendable {
     private static let maximumUndelivered = 16
     private static let maximumLogged = 64
@@ -31,10 +31,12 @@ final class FailureReports: Sendable {
 
     func report(_ error: StorageError) {
         var deliveries = Deliveries()
+        // At the end of the process, a subscriber may never run again.
+        let isEnding = StoreRegistry.all.isEnding
         let isFirst = state.withLock { state in
-            guard publisher.isIdle else {
+            if !publisher.isIdle {
                 publisher.post(to: &deliveries) { error }
-                return false
+                guard isEnding else { return false }
             }
             state.undelivered = state.undelivered.suffix(Self.maximumUndelivered - 1) + [error]
             guard state.logged.count < Self.maximumLogged, state.logged.insert(error).inserted else { return false }
@@ -44,7 +46,7 @@ final class FailureReports: Sendable {
         deliveries.deliver()
         guard isFirst else { return }
         // A forked child has none of the threads that would log the error later.
-        guard !StoreRegistry.all.isForkedChild, !StoreRegistry.all.isEnding else { return logUndelivered() }
+        guard !StoreRegistry.all.isForkedChild, !isEnding else { return logUndelivered() }
         Self.waiting.withLock { $0[ObjectIdentifier(self)] = self }
         afterGrace { self.logUndelivered() }
     }

@@ -82,7 +82,7 @@ extension ObservableStore {
     ///
     /// A new stream for each call, until the store is closed or released. It begins with the errors not delivered yet. An error without a
     /// subscriber within a second, or by the end of the process, is logged once: to standard error, and to the system log on Apple's
-    /// systems.
+    /// systems. One of the last writes of a process that exits is logged in any case, because no subscriber may run any more.
     public nonisolated var failures: AsyncStream<StorageError> {
         reports.stream
     }

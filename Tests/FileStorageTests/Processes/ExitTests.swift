@@ -32,11 +32,11 @@ struct ExitTests {
         #expect(try stored() == ["count": 5])
     }
 
-    @Test("What cannot be written is abandoned in time, and logged with its keys", arguments: ["nested", "stuck"])
+    @Test("What cannot be written is abandoned in time, and logged with its keys", arguments: ["nested", "stuck", "observed"])
     func bounded(way: String) async throws {
         let ended = try await end(way)
         #expect(ended.status == 0)
-        let name = way == "stuck" ? "stuck" : path
+        let name = way == "nested" ? path : "stuck"
         #expect(
             ended.errors
                 == "ObservableStorage: \(name): cannot be written: the process ended before it was done; the last edits are lost, of \"count\"\n"
