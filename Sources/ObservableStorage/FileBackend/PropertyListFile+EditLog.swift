@@ -44,13 +44,13 @@ extension PropertyListFile {
     }
 
     func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile {
+        guard halfSize <= EditLogFormat.largestHalf else {
+            let reason = "the edits that are not written yet need more than \(EditLogFormat.largestHalf >> 20) MB in its log of edits"
+            throw EditLogRefusal(error: .unwritable(file: name, reason: reason), recurrence: .never)
+        }
         var target: ResolvedPath
         do throws(StorageError) {
             target = try list.resolved()
-            guard halfSize <= EditLogFormat.largestHalf else {
-                let size = "\(EditLogFormat.largestHalf >> 20) MB"
-                throw .unwritable(file: name, reason: "the edits that are not written yet need more than \(size) in its log of edits")
-            }
             // A missing folder is made first.
             if try list.calls.makeFolderIfMissing(of: target) { target = try list.resolved() }
             try list.calls.requireOwnLinks(of: target)
@@ -58,7 +58,7 @@ extension PropertyListFile {
             throw EditLogRefusal(error: error)
         }
         if let reason = lockObjection(to: target) {
-            throw EditLogRefusal(error: .unwritable(file: target.path, reason: reason), isPermanent: true)
+            throw EditLogRefusal(error: .unwritable(file: target.path, reason: reason), recurrence: .certain)
         }
         return try EditLogFolder(list: target, protection: list.configuration.protection, calls: list.calls)
             .makeLog(halfSize: halfSize, over: journal.known(of: target)?.identity)

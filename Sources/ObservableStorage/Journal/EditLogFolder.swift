@@ -24,9 +24,13 @@ struct EditLogFolder {
 
 /// The reason why a log cannot be made.
 struct EditLogRefusal: Error {
+    /// Whether another attempt fails as well, after the pending edits are written.
+    enum Recurrence: Sendable {
+        case never, possible, certain
+    }
+
     let error: StorageError
-    /// Whether another attempt would fail as well.
-    var isPermanent = false
+    var recurrence = Recurrence.possible
 }
 
 // MARK: - Making a log
@@ -61,7 +65,8 @@ extension EditLogFolder {
             if isNew { calls.removeIfEmpty(list.editLogs) }
             let reason = objection ?? "\(error.reason) (making a log of edits in \(path))"
             let picked = objection == nil ? calls.rules.pickedFileError(list.path, error) : nil
-            throw EditLogRefusal(error: picked ?? .unwritable(file: list.path, reason: reason), isPermanent: objection != nil)
+            let refusal = picked ?? .unwritable(file: list.path, reason: reason)
+            throw EditLogRefusal(error: refusal, recurrence: objection == nil ? .possible : .certain)
         }
     }
 

@@ -18,7 +18,7 @@ struct EditLog: Sendable {
     /// Whether edits are logged at all.
     private(set) var isOn: Bool
     private(set) var file: EditLogFile?
-    /// The reason why edits are not logged.
+    /// The reason why edits are not logged, or the last file could not be made.
     private(set) var refusal: StorageError?
     // Edits that wait for a new file; the calls that made them have not returned.
     private var waiting: [LoggedEdit] = []
@@ -31,13 +31,13 @@ struct EditLog: Sendable {
     // The edits to copy into a larger file. The present one does not change while edits wait.
     private var compaction: [LoggedEdit]?
     private var demand = Demand.none
-    // Whether another attempt may succeed after a failure.
-    private var isPossible: Bool
+    // Whether an attempt after the refusal would fail as well.
+    private var recurrence: EditLogRefusal.Recurrence
 
     init(isOn: Bool = false, refusal: StorageError? = nil) {
         self.isOn = isOn && refusal == nil
         self.refusal = refusal
-        isPossible = self.isOn
+        recurrence = self.isOn ? .possible : .certain
     }
 
     // MARK: Edits
@@ -94,10 +94,17 @@ struct EditLog: Sendable {
 
     /// Logs edits again after a temporary failure. Called when no edits are pending.
     mutating func allowAgain() {
-        if isPossible, !isOn { (refusal, isOn) = (nil, true) }
+        guard recurrence != .certain, !isOn else { return }
+        isOn = true
+        if recurrence == .never { refusal = nil }
     }
 
     // MARK: Files
+
+    /// Why edits are not logged, or the next one may not be: it needs a file, and the last attempt to make one has failed. Nil if they are.
+    var objection: StorageError? {
+        isOn && file != nil && !isMisplaced ? nil : refusal
+    }
 
     /// Whether the file has grown for a burst of edits.
     var hasGrown: Bool {
@@ -131,7 +138,7 @@ struct EditLog: Sendable {
         guard isOn, isBehind || growth == .wanted else { return new }
         if let deep = waiting.first(where: { $0.size == nil }) {
             let reason = "the value of \"\(deep.key)\" is nested more than \(LogWriter.depth) deep, too deep for the log of edits"
-            refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason)))
+            refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason), recurrence: .never))
             return new
         }
         if let file, file.uncommittedSize <= new.halfSize {
@@ -145,7 +152,7 @@ struct EditLog: Sendable {
         }
         for edits in waiting.together where !new.append(edits, sequence: edits[0].sequence) { return new }
         new.publish(insteadOf: file)
-        (waiting, isMisplaced, growth, compaction) = ([], false, .none, nil)
+        (waiting, isMisplaced, growth, compaction, refusal) = ([], false, .none, nil, nil)
         defer { file = new }
         return file
     }
@@ -162,14 +169,13 @@ struct EditLog: Sendable {
     mutating func refuse(_ refusal: EditLogRefusal) {
         if growth == .wanted { growth = .failed }
         guard isBehind else { return }
-        (self.refusal, isOn) = (refusal.error, false)
-        if refusal.isPermanent { isPossible = false }
+        (self.refusal, recurrence, isOn) = (refusal.error, refusal.recurrence, false)
         (waiting, isMisplaced, compaction) = ([], false, nil)
     }
 
     /// Stops logging because the file may not be used any longer; returns it, to be removed outside the lock.
     mutating func abandon(because error: StorageError) -> EditLogFile? {
-        (refusal, isOn, isPossible) = (error, false, false)
+        (refusal, recurrence, isOn) = (error, .certain, false)
         return takeFile()
     }
 

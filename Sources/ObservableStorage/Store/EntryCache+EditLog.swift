@@ -18,12 +18,12 @@ public enum EditDurability: Sendable, Hashable {
 extension ObservableStore {
     /// How long edits are kept that are not in the storage yet.
     ///
-    /// It changes if a log of edits cannot be made, as on a full disk, and again after one could. Before the first edit, this asks for the
-    /// file system.
+    /// It changes if a log of edits cannot be made, as on a full disk, and again after one could, which an edit tries if all others are
+    /// written. Before the first edit, this asks for the file system.
     public nonisolated var durability: EditDurability {
         if journaling?.isPurgeable == true { return .purgeable }
-        let (isOn, refusal, hasFile) = cache.update { ($0.log.isOn, $0.log.refusal, $0.log.file != nil) }
-        guard isOn else { return .flushed(reason: refusal) }
+        let (isOn, objection, hasFile) = cache.update { ($0.log.isOn, $0.log.objection, $0.log.file != nil) }
+        guard isOn, objection == nil else { return .flushed(reason: objection) }
         if !hasFile, let objection = journaling?.locationObjection { return .flushed(reason: objection) }
         return .immediate
     }
@@ -64,7 +64,7 @@ extension EntryCache {
                 do throws(EditLogRefusal) {
                     // A forked child writes nothing: its pending edits are those of the parent.
                     guard let makeLog, !StoreRegistry.all.isForkedChild else {
-                        throw EditLogRefusal(error: .closed, isPermanent: true)
+                        throw EditLogRefusal(error: .closed, recurrence: .certain)
                     }
                     let file = try makeLog(halfSize)
                     if let old = take({ $0.log.install(file) }) { replaced.append(old) }

@@ -36,8 +36,8 @@ final class SerializedBackend: Sendable {
             entries: entries.stored, executor: executor, watchStart: watchStart,
             log: EditLog(isOn: logging != nil, refusal: logging?.logObjection),
             makeLog: { [interruption, name] halfSize throws(EditLogRefusal) in
-                guard let logging else { throw EditLogRefusal(error: .closed, isPermanent: true) }
-                if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: name)) }
+                guard let logging else { throw EditLogRefusal(error: .closed, recurrence: .certain) }
+                if interruption.isRequested { throw EditLogRefusal(error: .suspended(file: name), recurrence: .never) }
                 return try logging.makeLog(halfSize: halfSize)
             })
         cache.update { state in

@@ -133,27 +133,48 @@ struct DurabilityTests {
     }
 
     @Test(
-        "If the log cannot be made, the store works without, says why, and tries again when nothing is pending",
+        "If the log cannot be made, the store works without, and says why until one could, which is tried when nothing is pending",
         arguments: ["makeFolder", "reserve", "map", "mappingObjection"])
     func faults(call: String) async throws {
         let fixture = try EditLogFixture()
         let fails = Lock(true)
-        // Without a log, nothing is tried again before the edit is stored.
-        let recorder = CallRecorder { _, name in [call, "rename"].contains(name) && fails.withLock { $0 } ? ENOSPC : nil }
+        let recorder = CallRecorder { _, name in call == name && fails.withLock { $0 } ? ENOSPC : nil }
         let store = try ObservableStore(backend: backend(fixture, calls: recorder.calls))
-        try store.set(1, for: key)
-        guard case .flushed(reason: .unwritable?) = store.durability else {
-            Issue.record("\(store.durability)")
-            return
+        for value in 1...2 {
+            try store.set(value, for: key)
+            for _ in 0..<2 {
+                guard case .flushed(reason: .unwritable?) = store.durability else {
+                    Issue.record("\(store.durability)")
+                    return
+                }
+                try await store.flush()
+            }
+            #expect(fixture.logNames.isEmpty)
         }
-        #expect(fixture.logNames.isEmpty)
         fails.withLock { $0 = false }
-        try await store.flush()
+        try store.set(3, for: key)
         #expect(store.durability == .immediate)
-        try store.set(2, for: key)
         #expect(fixture.logNames.count == 1)
         try await store.close()
-        #expect(try fixture.stored() == ["k": 2])
+        #expect(try fixture.stored() == ["k": 3])
+    }
+
+    @Test("A store without a log for an edit that none takes, or while it was suspended, has one for the next edit, and says so")
+    func refusedOnce() async throws {
+        var deep: PropertyListValue = 1
+        for _ in 0..<200 { deep = [deep] }
+        for value in [deep, .data(Data(count: 33 << 20)), 1] {
+            let fixture = try EditLogFixture()
+            let store = try ObservableStore(backend: backend(fixture))
+            if value == 1 { await store.suspend() }
+            try store.set(value, for: StorageKey("k", default: PropertyListValue.integer(0)))
+            #expect(store.durability != .immediate || value != 1)
+            store.resume()
+            try await store.flush()
+            #expect(store.durability == .immediate)
+            #expect(fixture.logNames.isEmpty)
+            try await store.close()
+        }
     }
 
     @Test("Two stores of one process on one file have a log each")

@@ -150,8 +150,8 @@ struct ProtectedLogTests {
         #expect(fixture.logNames.isEmpty)
         isLocked.withLock { $0 = false }
         try await store.flush()
-        #expect(store.durability == .immediate)
         try store.set(2, for: key)
+        #expect(store.durability == .immediate)
         #expect(fixture.logNames.count == 1)
         try await store.close()
     }
