@@ -12,8 +12,10 @@ struct EtcdPresence: Sendable {
     /// The time to live in seconds.
     let timeToLive: Int64
     let follower: EtcdFollower
-    /// The revision in which the key was stored with the lease; 0 if it is not known to be.
+    /// The last revision in which the key is known to have been stored.
     var revision: Int64 = 0
+    /// Whether a later request to store it has had no response, so that it may be stored since.
+    var isUncertain = false
     private var lease: Int64 = 0
     private var interval = Duration.zero
     // Whether another process has stored the key, after the lease had expired.
@@ -38,7 +40,7 @@ struct EtcdPresence: Sendable {
     }
 
     private mutating func put(isReplacing: Bool, identifiesHistory: Bool = true) async throws {
-        revision = 0
+        isUncertain = true
         let receipt = follower.keys.receipt(of: lease)
         var request = TxnRequest(
             compares: [TxnRequest.Compare(key: receipt, modRevision: 0)],
@@ -48,6 +50,7 @@ struct EtcdPresence: Sendable {
         let history = identifiesHistory ? follower.read { $0.historyWrite } : nil
         request.add(history)
         let response = try await client.call(request, deadline: .now + client.callTimeout)
+        isUncertain = false
         if response.succeeded {
             revision = response.header.revision
         } else if let stored = response.ranges.first??.first {
@@ -77,7 +80,7 @@ struct EtcdPresence: Sendable {
                     let renewed = try await client.call(LeaseRequest.keepAlive(lease), deadline: .now + interval)
                     if renewed.timeToLive <= 0 {
                         try await store(isReplacing: false)
-                    } else if revision == 0 {
+                    } else if isUncertain {
                         try await put(isReplacing: false)
                     }
                 } catch let failure as EtcdFailure where failure.isLeaseNotFound {
@@ -97,14 +100,26 @@ struct EtcdPresence: Sendable {
     }
 
     /// Revokes the lease, which deletes the key, unless someone else has stored it again without this lease.
-    func end() async throws {
+    ///
+    /// - Returns: the revision at the end; nil if the lease had ended before.
+    func end() async throws -> Int64? {
         do {
-            _ = try await client.call(LeaseRequest.revoke(lease), deadline: .now + client.callTimeout)
+            return try await client.call(LeaseRequest.revoke(lease), deadline: .now + client.callTimeout).header.revision
         } catch let failure as EtcdFailure where failure.isLeaseNotFound {
             // It has expired.
         } catch let unavailable as EtcdUnavailable where (unavailable.error as? EtcdFailure)?.isLeaseNotFound == true {
             // An earlier attempt, whose response was lost, has revoked it.
         }
+        return nil
+    }
+
+    /// Whether a replica has come to the end, after which the entry is not this one.
+    ///
+    /// - Parameter end: the revision at the end, if it is known. Others may have been written outside of the replica since the last one there.
+    func hasEnded(at end: Int64?, in replica: EtcdReplica) -> Bool {
+        if let end, isUncertain || replica.view.revision >= end { return replica.view.revision >= end }
+        // Another revision of the entry is an earlier one until the replica has come to the last one.
+        return replica.view.revision >= revision && replica.revisions.modRevision(of: name) != revision
     }
 }
 
@@ -133,13 +148,13 @@ extension EtcdBackend {
             try await Task {
                 let presence = await renewing.value
                 do {
-                    try await presence.end()
+                    let end = try await presence.end()
+                    let deadline = ContinuousClock.now + presence.client.callTimeout
+                    await self?.follower.wait(until: deadline) { presence.hasEnded(at: end, in: $0) }
                 } catch {
                     let reason = "\(error); the entry is removed after its time to live"
                     throw StorageError.unwritable(file: presence.follower.name, reason: reason)
                 }
-                let deadline = ContinuousClock.now + presence.client.callTimeout
-                await self?.follower.wait(until: deadline) { $0.revisions.modRevision(of: name) != presence.revision }
             }.value
         }
     }

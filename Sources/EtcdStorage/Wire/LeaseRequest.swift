@@ -21,14 +21,17 @@ enum LeaseRequest: EtcdRequest, Hashable {
         }
     }
 
-    /// A lease as it was granted or renewed; without fields if it was revoked.
+    /// A lease as it was granted or renewed; with a header only if it was revoked.
     struct Response: ProtobufMessage, Hashable {
+        /// The header, whose revision includes the deletion of the keys.
+        var header = ResponseHeader()
         var lease: Int64 = 0
         /// The time to live in seconds, at least the requested one; 0 if the lease has expired before it was renewed.
         var timeToLive: Int64 = 0
 
         mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
             switch field {
+            case 1: header = try reader.message()
             case 2: lease = try reader.integer()
             case 3: timeToLive = try reader.integer()
             default: try reader.skip()

@@ -34,7 +34,7 @@
                 endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
             let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
             let presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
-            try await presence.end()
+            #expect(try await presence.end() == nil)
             #expect(requests.elements.count == 2)
         }
 
@@ -85,8 +85,73 @@
             try await write()
             _ = try await EtcdCall.send(try #require(requests.elements.first), as: TxnRequest(), to: fixture.cluster.ports[0])
             #expect(try await keyValue(fixture)?.value == other)
-            try await presence.end()
+            _ = try await presence.end()
             #expect(try await keyValue(fixture)?.value == other)
+        }
+
+        @Test("A presence that ends while it is stored again has ended after the replica has come to its end, not to an earlier removal")
+        func storedAgainAtEnd() async throws {
+            let fixture = try await EtcdFixture()
+            // A member that loses the response to the second request to store.
+            let requests = Recorder<[UInt8]>()
+            let (isStored, stored) = AsyncStream<Void>.makeStream()
+            let server = try GRPCServer { call in
+                guard let message = call.receive() else { return }
+                let isStoring = call.path == TxnRequest().path
+                if isStoring { requests.record(message) }
+                let isLost = isStoring && requests.elements.count == 2
+                Task {
+                    do {
+                        let response = try await EtcdCall.response(to: message, call.path, of: fixture.cluster.ports[0])
+                        if isLost {
+                            stored.yield()
+                        } else {
+                            call.send(bytes: response.body)
+                            call.end()
+                        }
+                    } catch {
+                        call.end(13, "\(error)")
+                    }
+                }
+            }
+            var configuration = fixture.configuration
+            configuration.endpoints = [server.endpoint.description]
+            let key = fixture.keys.start + "workers/7".utf8
+            var timing = EtcdWatch.Timing()
+            timing.renewals = 6_000
+            let follower = EtcdFollower(try EtcdClient(configuration), fixture.keys, named: "etcd", timing: timing)
+            var presence = EtcdPresence(
+                "workers/7", key: key, value: try EntryValue.encode("here", for: "workers/7"), timeToLive: .seconds(600), follower)
+            try await presence.store(isReplacing: true)
+            try await revoke(try #require(try await keyValue(fixture)).lease, fixture)
+            let keeping = Task { [presence] in
+                var presence = presence
+                await presence.keep { Issue.record($0) }
+                return presence
+            }
+            for await _ in isStored { break }
+            keeping.cancel()
+            let first = presence.revision
+            presence = await keeping.value
+            #expect(presence.isUncertain && presence.revision == first)
+            let second = try #require(try await keyValue(fixture)).modRevision
+            let end = try #require(try await presence.end())
+            #expect(end > second)
+
+            let snapshot = EtcdSnapshot(
+                clusterID: 7, revision: first, keyValues: [KeyValue(key: key, createRevision: first, modRevision: first)])
+            var replica = EtcdReplica(of: snapshot, fixture.keys, named: "etcd")
+            #expect(!presence.hasEnded(at: end, in: replica))
+            for (revision, isDelete) in [(first + 1, true), (second, false), (end, true)] {
+                let event = WatchEvent(isDelete: isDelete, keyValue: KeyValue(key: key, createRevision: revision, modRevision: revision))
+                _ = replica.apply([event], at: revision)
+                #expect(presence.hasEnded(at: end, in: replica) == (revision == end))
+                // If the response had arrived.
+                (presence.revision, presence.isUncertain) = (second, false)
+                #expect(presence.hasEnded(at: end, in: replica) == (revision == end))
+                #expect(presence.hasEnded(at: nil, in: replica) == (revision == end))
+                (presence.revision, presence.isUncertain) = (first, true)
+            }
         }
 
         @Test("Every store sees the entry until the presence ends, or is released; its own store at once")
@@ -159,7 +224,7 @@
             var presence = EtcdPresence("a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), follower)
             try await presence.store(isReplacing: true)
             // As if the request had not arrived: without the entry and its receipt.
-            presence.revision = 0
+            presence.isUncertain = true
             let lease = try #require(try await keyValue(fixture)).lease
             for name in ["workers/7", "\0presence/" + String(lease, radix: 16), "\0history"] { try await fixture.delete(name) }
             await follower.wait(until: .distant) { $0.historyWrite != nil && $0.revisions.modRevision(of: "workers/7") == nil }

@@ -78,6 +78,7 @@ extension TxnRequest.Response: MemberMessage {
 
 extension LeaseRequest.Response: MemberMessage {
     func write(to writer: inout ProtobufWriter) {
+        writer.message(1, header.write)
         writer.field(2, lease)
         writer.field(3, timeToLive)
     }
