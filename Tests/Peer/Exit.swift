@@ -83,7 +83,7 @@ struct Exit {
         exit(0)
     }
 
-    /// Forks a child that sets a value and exits normally, and prints how it ended.
+    /// Forks a child that sets a value, flushes it and exits normally, and prints how both ended.
     ///
     /// - Parameter opensAgain: whether the child opens a store of its own.
     private func fork(opensAgain: Bool) async throws {
@@ -96,14 +96,27 @@ struct Exit {
         try waitForOtherThreads()
         let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
         if child == 0 {
+            // The threads of Dispatch block signals.
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            pthread_sigmask(SIG_SETMASK, &signals, nil)
             alarm(60)
             let own = opensAgain ? try ObservableStore(at: URL(fileURLWithPath: path)) : store
             own[Self.count] = 6
+            flush(own)
             exit(7)
         }
         var status: Int32 = 0
         waitpid(child, &status, 0)
         print("child: \(status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "ended by signal \(status & 0x7F)")")
+    }
+
+    private func flush(_ store: ObservableStore) {
+        do throws(StorageError) {
+            try store.flushNow(timeout: .seconds(3600))
+        } catch {
+            print(error)
+        }
     }
 
     /// Waits until all other threads sleep: a runtime lock that one of them holds at a fork stays locked in the child forever.

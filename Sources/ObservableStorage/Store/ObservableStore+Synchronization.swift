@@ -26,9 +26,11 @@ extension ObservableStore {
     ///
     /// - Parameter timeout: how long to wait at most.
     /// - Throws: the error of ``flush(to:)``; ``StorageError/unwritable(file:reason:edits:)`` after the timeout, and at once in a listener and
-    ///   in a transaction, for whose end it might wait. The edits stay in memory and are tried again.
+    ///   in a transaction, for whose end it might wait. The edits stay in memory and are tried again. At once in a forked child as well, which
+    ///   writes nothing.
     @available(*, noasync, message: "use flush()")
     public nonisolated func flushNow(timeout: Duration = .seconds(10)) throws(StorageError) {
+        if let error = StoreRegistry.all.forkError(of: name) { throw error }
         let isInside = executor.isCurrent || DeliveryThread.current.isDelivering(cache.id)
         if isInside {
             let reason = "flushNow() was called in a listener or a transaction, which must not wait; call flush() in a task"

@@ -38,6 +38,16 @@ final class StoreRegistry: Sendable {
         getpid() != process
     }
 
+    /// The error of a storage that cannot be written because this is a forked child; nil if it is not.
+    func forkError(of name: String) -> StorageError? {
+        guard isForkedChild else { return nil }
+        let reason = """
+            a store was opened before this process was forked, and a forked child writes nothing; fork before that, or execute a program in \
+            the child
+            """
+        return .unwritable(file: name, reason: reason)
+    }
+
     func add(_ store: Synchronizer) {
         let member = (store.lastWrite, WeakReference(store))
         state.withLock { state in

@@ -130,13 +130,7 @@ actor Synchronizer {
 
     /// Writes the pending edits as soon as the queue is free.
     nonisolated func scheduleFlush() {
-        guard !StoreRegistry.all.isForkedChild else {
-            let reason = """
-                a store was opened before this process was forked, and a forked child writes nothing; fork before that, or execute a program in \
-                the child
-                """
-            return cache.reports.report(.unwritable(file: storage.name, reason: reason))
-        }
+        if let error = StoreRegistry.all.forkError(of: storage.name) { return cache.reports.report(error) }
         guard !StoreRegistry.all.isEnding else {
             cache.update { _ = $0.flushes.beginQueued() }
             return StoreRegistry.all.writeAtEnd([lastWrite])
