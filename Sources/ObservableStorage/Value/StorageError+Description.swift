@@ -1,6 +1,12 @@
 extension StorageError: CustomStringConvertible {
-    /// The error as a message: file or key, position, reason and remedy.
+    /// The error as a message on one line, or on one for each of several: file or key, position, reason and remedy.
+    ///
+    /// Control characters are escaped: others may have written them into a name or a reason.
     public var description: String {
+        if case .several = self { message } else { message.printableLine }
+    }
+
+    private var message: String {
         switch self {
         case .unreadable(let file, let reason, let edits):
             "\(file): cannot be read: \(reason)\(Self.text(edits))"

@@ -29,7 +29,7 @@ struct EtcdConfigurationTests {
         ])
     func invalid(text: String, reason: String) throws {
         let error = try #require(throws: StorageError.self) { try endpoints([text]) }
-        #expect(error.description.contains("\"\(text)\"") && error.description.contains(reason))
+        #expect(error.description.contains("\"\(text.printableLine)\"") && error.description.contains(reason))
     }
 
     @Test("With TLS, the scheme is https or left out")
