@@ -72,15 +72,13 @@ struct JournalState: Sendable {
         var (changes, known) = (EntryEdits(), entries?.revision?.number)
         for (offset, record) in records.records {
             switch record {
-            case .commit(let commit):
+            case .commit(var commit):
                 revision = max(revision, commit.revision)
-                guard let known, commit.revision > known else {
-                    add(commit)
-                    continue
+                if let known, commit.revision > known {
+                    commit = commit.decoded
+                    commit.apply(to: &changes)
                 }
-                let decoded = commit.decoded
-                add(decoded)
-                decoded.apply(to: &changes)
+                add(commit)
             case .list(let list):
                 lists.append(list)
                 listOffset = offset
