@@ -150,8 +150,13 @@ extension AnyStorageKey {
 }
 
 extension StorageKey {
-    /// A stored form or a text for a list of settings, in which a secret is not told.
-    func shown<Form: ExpressibleByStringLiteral>(_ form: Form?) -> Form? where Form.StringLiteralType == String {
-        isSecret && form != nil ? Form(stringLiteral: SecretNames.placeholder) : form
+    /// A stored form for a list of settings, in which a secret is not told.
+    func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
+        isSecret ? stored.map { _ in .string(SecretNames.placeholder) } : stored
+    }
+
+    /// The same for a text.
+    func shown(_ text: String?) -> String? {
+        isSecret ? text.map { _ in SecretNames.placeholder } : text
     }
 }
