@@ -5,7 +5,7 @@ public import PropertyListCoding
 ///
 /// A store calls `load` and `edit` on its own executor, one at a time. They wait for a disk or a network by suspending; a
 /// ``BlockingStorageBackend`` blocks the calling thread instead, which does not belong to the cooperative pool. Several stores may share
-/// one backend. Errors other than ``StorageError`` are reported unchanged.
+/// one backend. Errors other than ``StorageError`` are reported as the reason of one; those of a transaction's closure are thrown unchanged.
 public protocol StorageBackend: Sendable {
     /// The name of the storage in errors: a path, an address.
     var name: String { get }
