@@ -29,6 +29,10 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
 
     /// Runs an edit on the latest entries, and again if another edit was stored meanwhile.
     public func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        try edit(by: nil, body)
+    }
+
+    private func edit(by presence: UInt64?, _ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         while true {
             let before = load()
             var edited = before
@@ -49,7 +53,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
                 let forgotten = state.commits.count - rememberedCommits
                 // Removed in groups: removing each one would move all that follow.
                 if forgotten > 0, forgotten >= rememberedCommits { state.commits.removeFirst(forgotten) }
-                for name in changes.values.keys { state.owners[name] = nil }
+                for name in changes.values.keys { state.owners[name] = presence }
                 var deliveries = Deliveries()
                 edits.post(to: &deliveries) { .differences(changes) }
                 return (deliveries, latest)
@@ -85,9 +89,10 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
 extension InMemoryBackend {
     /// Stores an entry until the presence ends, whatever its time to live.
     package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence? {
-        _ = try edit { $0[name] = value }
         let number = UniqueNumber.next()
-        state.withLock { $0.owners[name] = number }
+        _ = try edit(by: number) { $0[name] = value }
+        // An equal value was not replaced. Another edit may have replaced this one since.
+        state.withLock { if $0.entries[name] == value { $0.owners[name] = number } }
         return Presence { [weak self] in
             _ = try self?.edit { [weak self] entries in
                 if self?.state.withLock({ $0.owners[name] == number }) == true { entries[name] = nil }

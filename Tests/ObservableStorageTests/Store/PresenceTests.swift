@@ -1,3 +1,5 @@
+import Dispatch
+import Foundation
 import ObservableStorage
 import PropertyListCoding
 import TestSupport
@@ -46,6 +48,28 @@ struct PresenceTests {
         #expect(backend.load()["workers/7"] == "there")
         try await store.close()
         try await other.close()
+    }
+
+    @Test("What another thread sets as soon as it sees the presence stays")
+    func replacedAtOnce() async throws {
+        for _ in 0..<20 {
+            let backend = InMemoryBackend()
+            // Each edit takes the longer, the more stores watch.
+            let queue = DispatchQueue(label: "watches")
+            let watches = (0..<500).map { _ in backend.watch(since: nil, on: queue) { _ in } }
+            let isReplaced = Recorder<Bool>()
+            Thread.detachNewThread {
+                while backend.load()["a"] == nil { sched_yield() }
+                do { isReplaced.record(try backend.edit { $0["a"] = "there" }["a"] == "there") } catch { Issue.record(error) }
+            }
+            let store = try ObservableStore(backend: backend)
+            let presence = try await store.presence("a", "here")
+            _ = try await isReplaced.elements(count: 1)
+            try await presence.end()
+            #expect(backend.load()["a"] == "there")
+            withExtendedLifetime(watches) {}
+            try await store.close()
+        }
     }
 
     @Test("A later presence under the name outlives an earlier one, also with an equal value")
