@@ -90,7 +90,8 @@ extension PromiseCheck {
     func limits() async throws {
         let backend = try await open()
         let limits = backend.limits
-        let count = min(limits.operations ?? 1_000, 1_000)
+        // In a binary property list, a Boolean has 42 bytes; its name has up to three.
+        let count = min(limits.operations ?? 1_000, (limits.commitSize ?? .max) / 45, 1_000)
         var expected = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", true as PropertyListValue) })
         _ = try await backend.edit { [expected] in for (name, value) in expected { $0[name] = value } }
         try await requireStored(expected, after: "\(count) entries were set in one edit")

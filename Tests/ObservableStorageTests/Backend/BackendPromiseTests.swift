@@ -53,6 +53,14 @@ struct BackendPromiseTests {
         }
     }
 
+    @Test(
+        "A backend that takes what its limits allow, and no more, keeps them",
+        arguments: [StorageLimits(operations: 1), StorageLimits(valueSize: 150), StorageLimits(commitSize: 200)])
+    func limited(limits: StorageLimits) async throws {
+        let backend = LimitedBackend(limits: limits)
+        for promise in [BackendPromise.limits, .revisions] { try await promise.check { backend } }
+    }
+
     /// What a backend does wrong.
     enum Fault: CaseIterable {
         case editsAnEarlierState, storesWhatHasThrown, returnsBeforeStoring, doesNotReport, reportsNoStart, convertsReals, countsNothing
@@ -72,6 +80,36 @@ struct BackendPromiseTests {
             case .isAlwaysUnreachable: .reachability
             }
         }
+    }
+}
+
+/// A backend in memory that refuses edits that are larger than its limits.
+private struct LimitedBackend: BlockingStorageBackend {
+    let name = "limited"
+    let limits: StorageLimits
+    private let memory = InMemoryBackend()
+
+    init(limits: StorageLimits) {
+        self.limits = limits
+    }
+
+    func load() throws -> StorageEntries { memory.load() }
+
+    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        try memory.edit { entries in
+            try body(&entries)
+            let names = entries.editedKeys
+            let sizes = try names.map { try entries[$0]?.encoded(as: .binary).count ?? 0 }
+            guard names.count <= limits.operations ?? .max, sizes.max() ?? 0 <= limits.valueSize ?? .max,
+                sizes.reduce(0, +) + names.joined().utf8.count <= limits.commitSize ?? .max
+            else { throw StorageError.tooLarge(key: nil, reason: "\(sizes)") }
+        }
+    }
+
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        memory.watch(since: revision, on: queue, report)
     }
 }
 
