@@ -40,7 +40,8 @@ extension Journal {
         if let known, known.file.inode == status.identity.inode { return try known.continued() }
         do throws(StorageError) {
             guard let file = try JournalFile.open(of: target, calls: list.calls) else { return nil }
-            return JournalState(file, try file.records(), after: known)
+            // Known entries may lack commits that a list has.
+            return JournalState(file, try file.records(skippingStored: known == nil), after: known)
         } catch {
             guard case .malformed(let file, let offset, _, _, let reason, _) = error else { throw error }
             if !wasDamageReported.exchange(true, ordering: .relaxed) {

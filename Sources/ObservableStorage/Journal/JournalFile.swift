@@ -108,9 +108,10 @@ final class JournalFile: Sendable {
 
     // MARK: Reading
 
-    /// All records.
-    func records() throws(StorageError) -> JournalRecords {
-        let records = try records(from: JournalHeader.size, after: header.chain, atOnce: FileSystemCalls.largestFileSize)
+    /// All records, or all but commits that a list in place has.
+    func records(skippingStored skipsStored: Bool = false) throws(StorageError) -> JournalRecords {
+        let records = try records(
+            from: JournalHeader.size, after: header.chain, atOnce: FileSystemCalls.largestFileSize, skippingStored: skipsStored)
         guard let records else { throw .malformed(file: path.path, offset: 0, reason: "it does not start with the header of a journal") }
         return records
     }
@@ -121,12 +122,12 @@ final class JournalFile: Sendable {
     ///   - chain: the checksum of the record before.
     ///   - count: how many bytes are read first, so that most zeros after the last record are not.
     func records(
-        from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail
+        from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail, skippingStored skipsStored: Bool = false
     ) throws(StorageError) -> JournalRecords? {
         try reading(from: offset) { size, _ throws(SystemError) in
             guard size >= offset else { return nil }
             let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))
-            let records = JournalRecords(first, from: offset, after: chain)
+            let records = JournalRecords(first, from: offset, after: chain, skippingStored: skipsStored)
             if first.count == size - offset || records.end < offset + first.count && !records.hasRemainder { return records }
             return JournalRecords(try calls.bytes(of: descriptor, at: offset, count: size - offset), from: offset, after: chain)
         }

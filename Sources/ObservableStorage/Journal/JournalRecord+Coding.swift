@@ -37,22 +37,6 @@ extension JournalRecord {
     }
 }
 
-extension JournalRecord {
-    /// - Returns: nil if the body is not that of a record of the kind.
-    init?(_ kind: JournalFormat.Kind, revision: UInt64, _ body: UnsafeRawBufferPointer) {
-        switch kind {
-        case .placed: self = .placed
-        case .list:
-            var reader = LogReader(body)
-            guard let list = JournaledList(&reader, revision: revision) else { return nil }
-            self = .list(list)
-        case .commit:
-            guard let commit = JournalCommit(revision: revision, body) else { return nil }
-            self = .commit(commit)
-        }
-    }
-}
-
 extension Data {
     /// Adds what a closure writes.
     ///
@@ -120,7 +104,9 @@ extension JournaledList {
         try data.append(overrides)
     }
 
-    fileprivate init?(_ reader: inout LogReader, revision: UInt64) {
+    /// Creates a list from the body of a record; nil if that is not valid.
+    init?(_ body: UnsafeRawBufferPointer, revision: UInt64) {
+        var reader = LogReader(body)
         guard let inode = reader.number(UInt64.self), let size = reader.number(Int64.self), let modified = reader.number(Int64.self),
             let checksum = reader.number(UInt64.self), let flags = reader.number(UInt32.self), let overrides = reader.edits()
         else { return nil }

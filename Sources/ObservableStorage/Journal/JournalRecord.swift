@@ -4,7 +4,7 @@ import PropertyListCoding
 /// One record of a journal.
 enum JournalRecord: Sendable, Equatable {
     /// Edits that were made together.
-    case commit(JournalCommit)
+    indirect case commit(JournalCommit)
     /// A property list with everything up to a revision, which is in place, or about to be.
     indirect case list(JournaledList)
     /// The list that was announced last is in place.

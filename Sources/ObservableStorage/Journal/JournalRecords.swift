@@ -30,20 +30,44 @@ struct JournalRecords: Sendable {
     }
 
     /// The records in the bytes from the offset on.
-    init(_ bytes: Data, from offset: Int, after chain: UInt64) {
+    ///
+    /// - Parameter skipsStored: whether commits that a list in place has are only checked.
+    init(_ bytes: Data, from offset: Int, after chain: UInt64, skippingStored skipsStored: Bool = false) {
         self.init(from: offset, after: chain)
         bytes.withUnsafeBytes { bytes in
             var rest = bytes
+            var (found, announced, stored) = ([(offset: Int, record: Found)](), 0 as UInt64, 0 as UInt64)
             while let (record, checksum, length) = Self.first(in: rest, after: self.chain) {
-                records.append((end, record))
+                found.append((end, record))
                 (end, self.chain) = (end + length, checksum)
                 rest = UnsafeRawBufferPointer(rebasing: rest[length...])
+                switch record {
+                case .commit: break
+                case .other(.list(let list)):
+                    announced = list.revision
+                    if list.isPlaced { stored = announced }
+                case .other: stored = announced
+                }
             }
             hasRemainder = !rest.isZero
+            // Built after all are checked: most commits of a journal are in its list, and building them takes longer (`open.journal`).
+            for case (let offset, let record) in found {
+                switch record {
+                case .commit(let revision, _) where skipsStored && revision <= stored: break
+                case .commit(let revision, let body): records.append((offset, .commit(JournalCommit(revision: revision, body))))
+                case .other(let record): records.append((offset, record))
+                }
+            }
         }
     }
 
-    private static func first(in bytes: UnsafeRawBufferPointer, after chain: UInt64) -> (JournalRecord, UInt64, Int)? {
+    /// A valid record whose commit is not built yet.
+    private enum Found {
+        case commit(revision: UInt64, body: UnsafeRawBufferPointer)
+        case other(JournalRecord)
+    }
+
+    private static func first(in bytes: UnsafeRawBufferPointer, after chain: UInt64) -> (Found, UInt64, Int)? {
         typealias Record = JournalFormat.Record
         guard bytes.count >= Record.body else { return nil }
         let length = Int(clamping: bytes.loadUnaligned(fromByteOffset: Record.length, as: UInt32.self))
@@ -57,7 +81,10 @@ struct JournalRecords: Sendable {
         else { return nil }
         let revision = record.loadUnaligned(fromByteOffset: Record.revision, as: UInt64.self)
         let body = UnsafeRawBufferPointer(rebasing: record[Record.body..<Record.body + count])
-        guard let decoded = JournalRecord(kind, revision: revision, body) else { return nil }
-        return (decoded, checksum, length)
+        switch kind {
+        case .commit: return JournalCommit.isValid(body) ? (.commit(revision: revision, body: body), checksum, length) : nil
+        case .list: return JournaledList(body, revision: revision).map { (.other(.list($0)), checksum, length) }
+        case .placed: return (.other(.placed), checksum, length)
+        }
     }
 }

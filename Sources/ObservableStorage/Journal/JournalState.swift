@@ -72,13 +72,10 @@ struct JournalState: Sendable {
         var (changes, known) = (EntryEdits(), entries?.revision?.number)
         for (offset, record) in records.records {
             switch record {
-            case .commit(var commit):
+            case .commit(let commit):
                 revision = max(revision, commit.revision)
-                if let known, commit.revision > known {
-                    commit = commit.decoded
-                    commit.apply(to: &changes)
-                }
                 add(commit)
+                if let known, commit.revision > known { commit.apply(to: &changes) }
             case .list(let list):
                 lists.append(list)
                 listOffset = offset
@@ -196,9 +193,8 @@ extension JournalState {
             switch record {
             case .commit(let commit) where commit.revision > first:
                 let number = StorageRevision(history: history, number: commit.revision)
-                let (edits, time, writer) = commit.details
-                let wholeEdits = edits.mapValues { StorageCommit.Edit(from: $0.oldValue, to: $0.newValue) }
-                commits.append(StorageCommit(wholeEdits, revision: number, time: time, writer: writer))
+                let wholeEdits = commit.edits.mapValues { StorageCommit.Edit(from: $0.oldValue, to: $0.newValue) }
+                commits.append(StorageCommit(wholeEdits, revision: number, time: commit.time, writer: commit.writer))
             case .list(let list) where list.isGap && list.revision > first:
                 // It is not known what that program has changed.
                 if revision != nil { return nil }

@@ -5,8 +5,7 @@ import Testing
 
 @testable import ObservableStorage
 
-/// Commits of a journal that are decoded when they are needed.
-@Suite("Encoded commits of a journal")
+@Suite("Commits of a journal as they are read")
 struct JournalCommitTests {
     private static let edits: [String: StorageCommit.Edit] = [
         "text": StorageCommit.Edit(from: "a", to: "ünï\u{1F600}"),
@@ -29,7 +28,7 @@ struct JournalCommitTests {
     }
 
     private static func read(_ body: Data) -> JournalCommit? {
-        body.withUnsafeBytes { JournalCommit(revision: 3, $0) }
+        body.withUnsafeBytes { JournalCommit.isValid($0) ? JournalCommit(revision: 3, $0) : nil }
     }
 
     /// Whether everything that a body has can be decoded.
@@ -43,13 +42,11 @@ struct JournalCommitTests {
     @Test("A commit that is read has the edits, the time and the writer that were written")
     func details() throws {
         let commit = try #require(Self.read(try Self.body(Self.edits)))
-        for commit in [commit, commit.decoded] {
-            #expect(commit.edits == Self.edits)
-            #expect(commit.details.time == Date(timeIntervalSinceReferenceDate: 2) && commit.details.writer == "writer (1)")
-            var values: EntryEdits = ["text": 0, "other": 1]
-            commit.apply(to: &values)
-            #expect(values == Self.edits.mapValues(\.newValue).merging(["other": 1]) { $1 })
-        }
+        #expect(commit.edits == Self.edits)
+        #expect(commit.time == Date(timeIntervalSinceReferenceDate: 2) && commit.writer == "writer (1)")
+        var values: EntryEdits = ["text": 0, "other": 1]
+        commit.apply(to: &values)
+        #expect(values == Self.edits.mapValues(\.newValue).merging(["other": 1]) { $1 })
         var again = Data()
         try commit.write(to: &again)
         #expect(Self.read(again) == commit)
@@ -87,5 +84,40 @@ struct JournalCommitTests {
         var values: EntryEdits = [:]
         commit.apply(to: &values)
         #expect(values == ["k": 3] && commit.edits["k"]?.newValue == 3)
+    }
+
+    @Test("Reading may leave out the commits that a list in place has, and no others; they are checked nevertheless")
+    func skipping() throws {
+        func commit(_ revision: UInt64) -> JournalRecord {
+            .commit(JournalCommit(revision: revision, edits: ["a": StorageCommit.Edit(from: nil, to: "text")]))
+        }
+        func list(_ revision: UInt64, isPlaced: Bool = false) -> JournalRecord {
+            .list(JournaledList(checksum: 1, revision: revision, format: .binary, isPlaced: isPlaced))
+        }
+        func read(_ records: [JournalRecord], skipping: Bool = true) throws -> JournalRecords {
+            var (bytes, written) = (Data(), JournalRecords(from: 64, after: 7))
+            for record in records { try written.append(record, to: &bytes) }
+            let read = JournalRecords(bytes, from: 64, after: 7, skippingStored: skipping)
+            #expect(read.end == written.end && read.chain == written.chain && !read.hasRemainder)
+            return read
+        }
+        let records = [list(0, isPlaced: true), commit(1), commit(2), list(1), commit(3), .placed, commit(4), list(4)]
+        #expect(try read(records, skipping: false).records.map(\.record) == records)
+        #expect(try read(records).records.map(\.record) == records.filter { $0 != commit(1) })
+        #expect(try read(records + [list(4, isPlaced: true)]).records.count == 5)
+
+        // The text of the first commit is not valid, although the checksums are right.
+        var (bytes, written) = (Data(), JournalRecords(from: 64, after: 7))
+        try written.append(commit(1), to: &bytes)
+        let text = try #require(bytes.range(of: Data("text".utf8)))
+        bytes.replaceSubrange(text, with: [0xFF, 0xFF, 0xFF, 0xFF])
+        let chain = bytes.withUnsafeBytes { JournalFormat.checksum($0, after: 7) }
+        withUnsafeBytes(of: chain) { bytes.replaceSubrange(8..<16, with: $0) }
+        var end = JournalRecords(from: written.end, after: chain)
+        try end.append(list(1, isPlaced: true), to: &bytes)
+        for skips in [false, true] {
+            let read = JournalRecords(bytes, from: 64, after: 7, skippingStored: skips)
+            #expect(read.records.isEmpty && read.end == 64 && read.hasRemainder)
+        }
     }
 }

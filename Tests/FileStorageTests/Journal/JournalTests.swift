@@ -333,6 +333,21 @@ struct JournalTests {
         #expect(try two.load().revision?.number == 102)
     }
 
+    @Test("A process that was away for a shorter time has the commits since then, although they are in the list")
+    func brieflyAway() throws {
+        let fixture = try JournalFixture(["z": 1])
+        let (one, two) = (fixture.backend(.full(keeping: 1_024)), fixture.backend())
+        for number in 1...30 as ClosedRange<Int64> {
+            try one.set(["a": .integer(PropertyListInteger(number))])
+            if number == 28 { _ = try two.load() }
+        }
+        let replaced = try FileIdentity(path: fixture.journal.path)?.inode
+        try one.checkpoint()
+        #expect(try FileIdentity(path: fixture.journal.path)?.inode != replaced)
+        #expect(try two.load().values == ["z": 1, "a": 30])
+        #expect(try two.load().revision == one.load().revision)
+    }
+
     @Test("Commits since a revision are known with the old and new values, the writer and the time")
     func history() throws {
         let fixture = try JournalFixture(["a": 1])
