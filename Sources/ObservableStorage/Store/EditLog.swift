@@ -47,7 +47,12 @@ struct EditLog: Sendable {
     mutating func append(_ key: String, over old: PropertyListValue?, _ value: PropertyListValue?, sequence: UInt64) {
         guard isOn else { return }
         let over = old.fingerprint
-        if !isBehind, let file, file.append(key, over: over, value, sequence: sequence) { return }
+        // Not retained, as the log retains it: `write.logged` is 1.4 otherwise, and 1.25 so.
+        if !isBehind, let file = file.map(Unmanaged.passUnretained),
+            file._withUnsafeGuaranteedRef({ $0.append(key, over: over, value, sequence: sequence) })
+        {
+            return
+        }
         append([LoggedEdit(key: key, over: over, value: value, sequence: sequence)])
     }
 
