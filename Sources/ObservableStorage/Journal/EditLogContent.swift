@@ -42,18 +42,23 @@ struct EditLogContent: Sendable {
         replaced = word(Header.replaced)
         list = (word(Header.listInode), Int64(bitPattern: word(Header.listTime)))
         let committed = word(Header.committed)
-        let first = Self.edits(halves.0, store, turn: word(Header.turns.0), at: 0)
-        let second = Self.edits(halves.1, store, turn: word(Header.turns.1), at: halfSize)
+        // In one array: they may be a hundred thousand.
+        var found: [LoggedEdit] = []
+        Self.read(halves.0, store, turn: word(Header.turns.0), at: 0, after: committed, to: &found)
+        let count = found.count
+        Self.read(halves.1, store, turn: word(Header.turns.1), at: halfSize, after: committed, to: &found)
         // The half that was filled first has the smaller sequences.
-        let isSwapped = (second.first?.sequence ?? .max) < (first.first?.sequence ?? .max)
-        edits = (isSwapped ? second + first : first + second).filter { $0.sequence > committed }
+        let isSwapped = count < found.count && found[count].sequence < found[0].sequence
+        edits = isSwapped ? Array(found[count...] + found[..<count]) : found
     }
 
-    private static func edits(_ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at base: Int) -> [LoggedEdit] {
+    /// Adds the edits of a half after a sequence to others.
+    private static func read(
+        _ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at base: Int, after committed: UInt64, to found: inout [LoggedEdit]
+    ) {
         typealias Record = EditLogFormat.Record
-        var found: [LoggedEdit] = []
         var offset = 0
-        guard turn != 0, let start = half.baseAddress else { return [] }
+        guard turn != 0, let start = half.baseAddress else { return }
         let seed = EditLogFormat.checksumSeed(store: store, turn: turn)
         while half.count - offset >= Record.edits {
             guard let length = Int(exactly: half.loadUnaligned(fromByteOffset: offset, as: UInt64.self)), length >= Record.edits,
@@ -65,11 +70,12 @@ struct EditLogContent: Sendable {
             var reader = LogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
             let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
             let count = record.loadUnaligned(fromByteOffset: Record.count, as: UInt32.self)
-            guard let edits = reader.edits(count: count, sequence: sequence) else { break }
-            found += edits
+            let before = found.count
+            let isComplete = reader.read(count: count, sequence: sequence, to: &found)
+            if !isComplete || sequence <= committed { found.removeSubrange(before...) }
+            if !isComplete { break }
             offset += length
         }
-        return found
     }
 }
 
@@ -136,13 +142,12 @@ extension EditLogFormat {
 }
 
 extension LogReader {
-    /// The edits; nil if they are incomplete.
-    fileprivate mutating func edits(count: UInt32, sequence: UInt64) -> [LoggedEdit]? {
-        var edits: [LoggedEdit] = []
+    /// Adds edits to others; returns false if they are incomplete.
+    fileprivate mutating func read(count: UInt32, sequence: UInt64, to edits: inout [LoggedEdit]) -> Bool {
         for _ in 0..<count {
-            guard let over = number(UInt64.self), let key = text(), let path = path(), let value = value() else { return nil }
+            guard let over = number(UInt64.self), let key = text(), let path = path(), let value = value() else { return false }
             edits.append(LoggedEdit(key: key, path: path, over: over, value: value, sequence: sequence, isAlone: count == 1))
         }
-        return edits
+        return true
     }
 }

@@ -236,21 +236,26 @@ extension [LoggedEdit] {
 
     /// The edits without superseded ones: of each value, the last edit of each commit that was attempted and the last of all remain. Edits
     /// of an entry and of values inside it keep their order.
-    func compacted(keeping attempts: [UInt64]) -> [LoggedEdit] {
-        var kept: [LoggedEdit?] = []
-        var last: [String: (isWhole: Bool, indices: [[String]: Int])] = [:]
-        for var edit in self {
-            if last[edit.key]?.isWhole != edit.path.isEmpty { last[edit.key] = (edit.path.isEmpty, [:]) }
-            if let index = last[edit.key]?.indices[edit.path], let before = kept[index] {
-                let isAttempted = attempts.contains { before.sequence <= $0 && $0 < edit.sequence }
-                if !isAttempted, before.value.fingerprint == edit.over {
-                    edit.over = before.over
-                    kept[index] = nil
-                }
+    consuming func compacted(keeping attempts: [UInt64]) -> [LoggedEdit] {
+        var isSuperseded = [Bool](repeating: false, count: count)
+        // The indices of the last edit of each whole entry, and of those inside it since then.
+        var (whole, inner): ([String: Int], [String: [[String]: Int]]) = ([:], [:])
+        for index in indices {
+            let (key, path, sequence) = (self[index].key, self[index].path, self[index].sequence)
+            let last: Int?
+            if path.isEmpty {
+                last = whole.updateValue(index, forKey: key)
+                if !inner.isEmpty { inner[key] = nil }
+            } else {
+                last = inner[key, default: [:]].updateValue(index, forKey: path)
+                whole[key] = nil
             }
-            last[edit.key]?.indices[edit.path] = kept.count
-            kept.append(edit)
+            guard let last, !attempts.contains(where: { self[last].sequence <= $0 && $0 < sequence }),
+                self[last].value.fingerprint == self[index].over
+            else { continue }
+            self[index].over = self[last].over
+            isSuperseded[last] = true
         }
-        return kept.compactMap { $0 }
+        return indices.compactMap { isSuperseded[$0] ? nil : self[$0] }
     }
 }
