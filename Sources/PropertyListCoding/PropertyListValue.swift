@@ -63,6 +63,21 @@ extension PropertyListValue {
     }
 }
 
+extension PropertyListValue {
+    /// The bytes of a text or of data, or of those in a container of few children, which may be long.
+    var longLeafSize: Int {
+        switch self {
+        case .string(let text): text.utf8.count
+        case .data(let data): data.count
+        case .array(let elements) where elements.count < 1000:
+            elements.reduce(0) { $0 + ($1.isContainer ? 0 : $1.longLeafSize) }
+        case .dictionary(let entries) where entries.count < 1000:
+            entries.values.reduce(0) { $0 + ($1.isContainer ? 0 : $1.longLeafSize) }
+        default: 0
+        }
+    }
+}
+
 extension [String: PropertyListValue] {
     /// Whether the dictionary's key that equals this one has the same bytes.
     func hasSameBytes(_ key: String) -> Bool {

@@ -48,7 +48,7 @@ struct XMLWriter: ~Copyable {
         for byte in layout.lineEnding + layout.margin { space.append(byte) }
         for _ in 0..<Self.maximumTabs { for byte in layout.unit { space.append(byte) } }
         // Estimated, because growing by doubling would double the time.
-        output = OutputBuffer(capacity: 1024 + value.childCount * 96)
+        output = OutputBuffer(capacity: 1024 + value.childCount * 96 + value.longLeafSize)
         frames = DictionaryFrames(for: value)
     }
 }
