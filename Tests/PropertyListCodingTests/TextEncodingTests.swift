@@ -96,8 +96,12 @@ import Testing
         for first in bytes {
             for second in bytes {
                 for third in bytes {
-                    for start in [0, 5, 8] {
-                        let text = Array(repeating: 0x61, count: start) + [first, second, third, 0x80, 0x62]
+                    // The last two: in the first half and in the second, between words of which none is ASCII.
+                    for (before, after) in [(0, 0), (5, 0), (8, 0), (-6, 18), (-18, 6)] {
+                        let letter = before < 0 ? "é" : "a"
+                        let text =
+                            Array(String(repeating: letter, count: abs(before)).utf8) + [first, second, third, 0x80, 0x62]
+                            + Array(String(repeating: letter, count: after).utf8)
                         let data = Data("<string>".utf8) + Data(text) + Data("</string>".utf8)
                         let expected = String(validating: text, as: UTF8.self)
                         if let expected {
