@@ -183,3 +183,13 @@ final class GRPCServer: Sendable {
         for call in calls.values { call.receive(.connectionClosed) }
     }
 }
+
+extension GRPCMessageSplitter {
+    /// The messages that are complete after some bytes have arrived.
+    mutating func messages(in bytes: [UInt8]) throws(EtcdFailure) -> [[UInt8]] {
+        append(bytes)
+        var messages: [[UInt8]] = []
+        while let message = try next() { messages.append(message) }
+        return messages
+    }
+}

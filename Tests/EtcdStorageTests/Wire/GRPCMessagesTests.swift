@@ -90,13 +90,3 @@ import Testing
         return try pieces.flatMap { try splitter.messages(in: $0) }
     }
 }
-
-extension GRPCMessageSplitter {
-    /// The messages that are complete after some bytes have arrived.
-    mutating func messages(in bytes: [UInt8]) throws(EtcdFailure) -> [[UInt8]] {
-        append(bytes)
-        var messages: [[UInt8]] = []
-        while let message = try next() { messages.append(message) }
-        return messages
-    }
-}
