@@ -34,10 +34,15 @@ extension PropertyListValue {
     ///
     /// - Throws: ``PropertyListError`` without an offset.
     public func validate() throws(PropertyListError) {
+        try validate(inside: 0)
+    }
+
+    /// The same for a value that is nested in a number of other containers, such as the dictionary of a list.
+    package func validate(inside containers: Int) throws(PropertyListError) {
         guard isContainer else { return }
-        var pending = [(container: self, depth: 1)]
+        var pending = [(container: self, depth: containers + 1)]
         while let (container, depth) = pending.popLast() {
-            guard depth <= DecodingLimits.depth else { throw .tooDeep(at: nil) }
+            guard depth <= DecodingLimits.depth else { throw .tooDeep(at: nil, inside: containers) }
             switch container {
             case .array(let elements):
                 for element in elements where element.isContainer { pending.append((element, depth + 1)) }

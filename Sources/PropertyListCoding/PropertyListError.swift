@@ -28,8 +28,9 @@ extension PropertyListError: CustomStringConvertible {
 
 // Errors of several formats.
 extension PropertyListError {
-    static func tooDeep(at offset: Int?) -> PropertyListError {
-        PropertyListError(offset: offset, reason: "arrays and dictionaries are nested more than \(DecodingLimits.depth) deep")
+    static func tooDeep(at offset: Int?, inside containers: Int = 0) -> PropertyListError {
+        let limit = DecodingLimits.depth - containers
+        return PropertyListError(offset: offset, reason: "arrays and dictionaries are nested more than \(limit) deep")
     }
 
     static func repeatedKey(_ key: String, at offset: Int) -> PropertyListError {

@@ -38,6 +38,8 @@ final class ListFile: Sendable {
         self.configuration = configuration.effective
         self.isOutsideContainer = isOutsideContainer ?? calls.rules.forbidsLockWhileSuspended(of: self.name)
         self.calls = calls
+        // That of a file that was not read yet.
+        record(newFormat)
     }
 
     deinit {

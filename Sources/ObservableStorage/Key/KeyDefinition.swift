@@ -76,6 +76,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     let hasGroupRule: Bool
     /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
+    /// Whether every format can represent the name: XML has neither control characters nor U+FFFE and U+FFFF.
+    let hasPlainName: Bool
     /// Whether decoding to the key's type runs no user code.
     let isReadWithoutUserCode: Bool
 
@@ -88,6 +90,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         self.storesDefault = storesDefault
         editsSeveral = traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty
         hasGroupRule = traits.validateGroup != nil
+        hasPlainName = name.text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0xEF }
         let runsNoUserCode = traits.runsNoUserCode
         isReadWithoutUserCode = runsNoUserCode && traits.migrations.isEmpty && !storesDefault
         super.init(name, scope: traits.scope, typeWhenSet: runsNoUserCode ? type : nil)

@@ -113,6 +113,37 @@ struct PropertyListFileTests {
         #expect(try written() == (["count": 1, "value": 5], .xml))
     }
 
+    @Test("A setter rejects a name that XML cannot represent, also before the file exists, or was read", arguments: [false, true])
+    func refusedName(isUnread: Bool) async throws {
+        let backend = PropertyListFile(at: file, configuration: .with { $0.format = .xml })
+        let name = "a\u{1}b"
+        if isUnread { return #expect(throws: StorageError.self) { try backend.storable("text", for: name) } }
+        let store = try ObservableStore(backend: backend)
+        #expect(throws: StorageError.self) { try store.set(1, for: StorageKey(name, default: 0)) }
+        #expect(throws: StorageError.self) { try store.set(true, for: StorageKey("dictionary", "\u{FFFF}", default: false)) }
+        #expect(throws: StorageError.self) { try store.set("text", for: StorageKey(name, default: "")) }
+        try store.set(2, for: StorageKey("\u{FF21}", default: 0))
+        try await store.flush()
+        #expect(store.entries == ["\u{FF21}": 2])
+    }
+
+    @Test("A setter rejects a value that is nested too deep inside the dictionary of the list", arguments: PropertyListFormat.allCases)
+    func refusedDepth(format: PropertyListFormat) async throws {
+        func nested(_ depth: Int) -> PropertyListValue { (0..<depth).reduce(1) { value, _ in [value] } }
+        let store = try ObservableStore(backend: PropertyListFile(at: file, configuration: .with { $0.format = format }))
+        let key = StorageKey<PropertyListValue?>("deep")
+        let inner = StorageKey<PropertyListValue?>("outer", "middle", "deep")
+        #expect(throws: StorageError.unencodable(key: "deep", reason: "arrays and dictionaries are nested more than 511 deep")) {
+            try store.set(nested(512), for: key)
+        }
+        #expect(throws: StorageError.self) { try store.set(nested(510), for: inner) }
+        try store.set(nested(511), for: key)
+        try store.set(nested(509), for: inner)
+        try await store.close()
+        #expect(try written().value["deep"] == nested(511))
+        #expect(try written().value["outer"]?["middle"]?["deep"] == nested(509))
+    }
+
     @Test("Edits made together with a value that cannot be stored are reverted with it: the entry of an earlier name is kept")
     func takenBackTogether() async throws {
         try write(["old": "a"], as: .binary)
