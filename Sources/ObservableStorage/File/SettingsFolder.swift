@@ -15,16 +15,26 @@ public enum SuiteKind: Sendable, Hashable {
 enum SettingsFolder {
     /// The path of the property list of a suite.
     ///
-    /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the environment names a folder whose path is not UTF-8.
+    /// - Throws: ``StorageError/unreadable(file:reason:edits:)`` if the name would be that of a file elsewhere, or if the environment names a
+    ///   folder whose path is not UTF-8.
     static func path(
         ofSuite suite: String, kind: SuiteKind = .configuration, environment: (String) -> Data? = environment
     ) throws(StorageError) -> String {
+        guard isName(suite) else {
+            let reason = "the name of a suite may not be empty, . or .., nor contain / or NUL; use one such as org.example.editor"
+            throw .unreadable(file: "\(suite).plist", reason: reason)
+        }
         let folder = try path(of: kind) { variable throws(StorageError) in
             guard let bytes = environment(variable), !bytes.isEmpty else { return nil }
             if let text = String(validating: bytes, as: UTF8.self) { return text }
             throw .unreadable(file: "\(suite).plist", reason: "the folder of settings is not known: \(variable) is not UTF-8")
         }
         return "\(folder)/\(suite).plist"
+    }
+
+    /// Whether a suite can have a name.
+    static func isName(_ suite: String) -> Bool {
+        !["", ".", ".."].contains(suite) && !suite.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
     }
 
     /// The folders in which administrators provide default and mandatory values of suites, those with precedence first.

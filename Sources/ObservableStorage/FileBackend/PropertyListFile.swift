@@ -67,7 +67,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     package static func administratorsFiles(
         ofSuite suite: String, kind: SuiteKind = .configuration
     ) -> (defaults: [PropertyListFile], mandatory: [PropertyListFile]) {
-        let folders = kind == .state ? [] : SettingsFolder.ofAdministrators
+        let folders = kind == .state || !SettingsFolder.isName(suite) ? [] : SettingsFolder.ofAdministrators
         return (
             folders.map { PropertyListFile(path: "\($0)/\(suite).plist", access: .readOnly) },
             folders.map { PropertyListFile(path: "\($0)/\(suite).mandatory.plist", access: .readOnly) }

@@ -20,7 +20,7 @@ extension ObservableStore {
     /// ``availability`` changes after it was opened.
     ///
     /// - Parameters:
-    ///   - suiteName: the name of the suite.
+    ///   - suiteName: the name of the suite. A store whose name is empty, `.` or `..`, or contains `/` or NUL, cannot be opened.
     ///   - kind: what is stored; administrators provide no values of state.
     ///   - configuration: how its file is read, written and protected.
     ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.

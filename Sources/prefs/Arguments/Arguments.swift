@@ -87,7 +87,7 @@ extension PropertyListFile {
 
     /// The domains that have a file, sorted; none if their folder does not exist.
     static func domains(_ kind: SuiteKind = .configuration) throws -> [String] {
-        let folder = String(PropertyListFile(suiteName: "", kind: kind).name.dropLast("/.plist".count))
+        let folder = String(PropertyListFile(suiteName: "any", kind: kind).name.dropLast("/any.plist".count))
         guard FileManager.default.fileExists(atPath: folder) else { return [] }
         return try FileManager.default.contentsOfDirectory(atPath: folder)
             .filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
