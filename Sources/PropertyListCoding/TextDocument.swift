@@ -85,7 +85,7 @@ extension TextDocument {
             guard isJSONObject(reader) else { throw neither(reader.offset) }
             return .json
         case nil: throw oldStyle(first)
-        case (0x21...0x7E)?: throw oldStyle(reader.offset)
+        case 0x22?, 0x28?: throw oldStyle(reader.offset)
         default:
             throw PropertyListError(offset: reader.offset, reason: "the bytes are neither a binary, XML nor JSON property list")
         }

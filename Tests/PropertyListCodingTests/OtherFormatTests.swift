@@ -13,7 +13,8 @@ import Testing
     static let others: [(String, Int, String)] = [
         ("", 0, "no bytes"), (" \n\t", 0, "white space"), ("\n", 0, "white space"), ("{a = b;}", 0, "plutil -convert xml1"),
         ("\n( a, b )", 1, "OpenStep"), ("{ a: 1 }", 0, "not JSON"), ("// a\n{ a = b; }", 5, "OpenStep"),
-        ("// a comment", 0, "OpenStep"), ("\"x\"", 0, "OpenStep"), ("hello", 0, "OpenStep"),
+        ("// a comment", 0, "OpenStep"), ("\"x\"", 0, "OpenStep"), ("hello", 0, "neither"),
+        ("# a note\n", 0, "neither"), ("port = 80;", 0, "neither"), ("// a\nhello", 5, "neither"),
         ("<0fbd77>", 0, "OpenStep"), ("{ \"a\" = 1; }", 0, "OpenStep"),
         ("{\"a", 0, "OpenStep"), ("{\"a\": b}", 6, "JSON"), ("/* a", 0, "JSON"),
         ("\u{FEFF}{a = b;}", 3, "OpenStep"),

@@ -17,7 +17,10 @@ extension FileLock {
             }
             throw SystemError(EBUSY)
         } catch {
-            throw calls.rules.pickedFileError(target.path, error) ?? unlockable(objection ?? error.reason)
+            if let error = calls.rules.pickedFileError(target.path, error) { throw error }
+            // That this user may not write the list either is more specific.
+            if error.code == EACCES, let list = calls.statusOrNil(at: target) { try calls.requireWritable(list, at: target) }
+            throw unlockable(objection ?? reason(error))
         }
     }
 
@@ -132,13 +135,22 @@ extension FileLock {
         let folder = try calls.folderStatus(of: target)
         if folder?.owner == lock.owner { return nil }
         if lock.isTrusted(besides: try calls.status(at: target), in: folder) { return nil }
-        return "it belongs to user \(lock.owner), who may write neither the property list nor its folder; remove it"
+        return "it belongs to user \(lock.owner), who is not known to be allowed to write the property list; remove it"
     }
 
     /// Read and write permission for its owner, and for those who may write the property list.
     private func permissions(besides list: FileStatus?) -> mode_t {
         let writers = (list?.permissions ?? 0) & 0o022
         return 0o600 | writers | writers << 1
+    }
+
+    private func reason(_ error: SystemError) -> String {
+        guard error.code == EACCES else { return error.reason }
+        guard let lock = calls.statusOrNil(at: lockFile) else { return "\(error.reason) (creating it, which needs a writable folder)" }
+        return """
+            \(error.reason); its permissions are no longer those of the property list: let user \(lock.owner) or the superuser write the list \
+            once, which renews it, or remove it
+            """
     }
 
     /// The objection to the lock file, which is more specific than the system's error; nil if there is none.

@@ -27,7 +27,11 @@ struct AbsolutePath: Sendable {
 
     /// The name of a URL in errors.
     static func name(of url: URL) -> String {
-        url.path.isEmpty ? url.absoluteString : url.path
+        url.path.isEmpty || !isOfFile(url) ? url.absoluteString : url.path
+    }
+
+    private static func isOfFile(_ url: URL) -> Bool {
+        url.isFileURL || url.scheme == nil
     }
 
     /// Joins a relative path to the current working folder; returns an absolute one as it is.
@@ -81,7 +85,7 @@ struct AbsolutePath: Sendable {
         }
         let path = url.relativePath
         guard path.utf8.first != separator, let base = url.baseURL else {
-            guard url.isFileURL || url.scheme == nil else { throw .unreadable(file: file, reason: "its URL is not a file URL") }
+            guard isOfFile(url) else { throw .unreadable(file: file, reason: "it is not a file URL; use URL(fileURLWithPath:)") }
             return path
         }
         let folder = try self.path(of: base, file)
@@ -119,9 +123,9 @@ package struct ResolvedPath: Sendable {
     let name: String
     /// The folder; nil if it is missing, or was not opened.
     let openFolder: OpenFolder?
-    /// The user, other than this one and the superuser, who controls a link that was followed, and could redirect it; nil if there is
-    /// none, `.max` if there are several.
-    private(set) var linkOwner: uid_t?
+    /// The last link that was followed and that a user other than this one and the superuser could redirect, and that user, or nil if
+    /// there are several.
+    private(set) var foreignLink: (path: String, owner: uid_t?)?
 
     /// A name in a resolved folder. A link of that name is not followed.
     init(_ name: String, in folder: String) {
@@ -175,9 +179,9 @@ package struct ResolvedPath: Sendable {
     }
 
     /// The path, with a folder that was opened there.
-    func opened(in folder: OpenFolder?, linkOwner: uid_t? = nil) -> ResolvedPath {
+    func opened(in folder: OpenFolder?, foreignLink: (path: String, owner: uid_t?)? = nil) -> ResolvedPath {
         var opened = folder.map { ResolvedPath(name, in: $0) } ?? self
-        opened.linkOwner = linkOwner
+        opened.foreignLink = foreignLink
         return opened
     }
 }

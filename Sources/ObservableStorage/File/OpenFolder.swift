@@ -58,7 +58,7 @@ extension FileSystemCalls {
     private func walk(_ path: AbsolutePath) throws(SystemError) -> ResolvedPath? {
         var walk = PathWalk(path.text)
         var folders = [try enterRoot()]
-        var linkOwner: uid_t?
+        var foreignLink: (path: String, owner: uid_t?)?
         while let step = walk.next() {
             // `..` leads to an earlier folder, and the target of a link may start at the root.
             while folders.count > 1, folders[folders.count - 1].path != step.folder { folders.removeLast() }
@@ -69,12 +69,12 @@ extension FileSystemCalls {
                 guard let next = try enterIfUnchanged(name) else { return nil }
                 folders.append(next)
             } else if let link = found?.status, link.kind == .link, let owner = try untrustedOwner(of: link, in: folder) {
-                linkOwner = linkOwner == nil || linkOwner == owner ? owner : .max
+                foreignLink = (name.path, foreignLink == nil || foreignLink?.owner == owner ? owner : nil)
             }
             walk.found(found?.status.kind, target: found?.target)
         }
         let destination = try walk.destination()
-        return destination.opened(in: folders.last { $0.path == destination.folder }, linkOwner: linkOwner)
+        return destination.opened(in: folders.last { $0.path == destination.folder }, foreignLink: foreignLink)
     }
 
     /// Where a path currently leads, for reading and watching. It opens nothing, which takes less than half the time of ``follow(_:)``.
@@ -129,14 +129,14 @@ extension FileSystemCalls {
     /// redirect this user's writes to any file. Also rejects a file that another program would overwrite.
     func requireOwnLinks(of target: ResolvedPath) throws(StorageError) {
         try rules.requireOwn(target.path)
-        guard let owner = target.linkOwner else { return }
+        guard let (link, owner) = target.foreignLink else { return }
         let owners = try writing(target.path) { () throws(SystemError) in
             [try folderStatus(of: target), try status(at: target)].compactMap { $0?.owner }
         }
         guard let other = owners.first(where: { $0 != owner }) else { return }
         let reason = """
-            a symbolic link of \(owner == .max ? "several users" : "user \(owner)") leads to it, and it or its folder belongs to user \(other); \
-            give the path without that link, or let the link belong to the superuser
+            the symbolic link \(link) of \(owner.map { "user \($0)" } ?? "another user, among others,") leads to it, and it or its folder belongs \
+            to user \(other); give the path without that link, or let the link belong to the superuser
             """
         throw .unwritable(file: target.path, reason: reason)
     }

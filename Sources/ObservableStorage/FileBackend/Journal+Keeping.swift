@@ -120,9 +120,15 @@ extension Journal {
     ) throws -> JournalState {
         let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
         let make = { [list] () throws(StorageError) in
-            try JournalFile.make(
-                of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
-                calls: list.calls)
+            do throws(StorageError) {
+                return try JournalFile.make(
+                    of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
+                    calls: list.calls)
+            } catch {
+                // That the list may not be written is more specific.
+                if let status { try list.calls.requireWritable(status, at: target) }
+                throw error
+            }
         }
         let (file, written) = try earlier.map { try $0.file.exclusively(after: $0.end, make) } ?? make()
         var state = JournalState(file, written, after: earlier)

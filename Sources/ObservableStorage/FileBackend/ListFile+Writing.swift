@@ -119,7 +119,11 @@ extension ListFile {
                 switch format {
                 case .binary: ("binary", "")
                 case .xml: ("XML", " (convert the file to binary, or open it with a policy that does so)")
-                case .json: ("JSON", " (store dates with the codec .iso8601 and data with .base64, or convert the file to XML or binary)")
+                case .json where error.reason.hasSuffix("dates"):
+                    ("JSON", " (store them with the codec .iso8601, or convert the file to XML or binary)")
+                case .json where error.reason.hasSuffix("data"):
+                    ("JSON", " (store it with the codec .base64, or convert the file to XML or binary)")
+                case .json: ("JSON", " (convert the file to XML or binary)")
                 }
             return .unencodable(key: key, reason: "\(name) is \(formatName), and \(error.reason)\(remedy)")
         }

@@ -91,7 +91,7 @@ final class ListFile: Sendable {
     func knownTarget() -> ResolvedPath? {
         if let resource = lock.resource { return resource }
         // A link of another user that was followed is examined each time.
-        guard let known = kept.withLock({ $0.target }), known.linkOwner == nil else { return nil }
+        guard let known = kept.withLock({ $0.target }), known.foreignLink == nil else { return nil }
         do throws(StorageError) {
             return try calls.leads(path.get(), to: known) ? known : nil
         } catch {

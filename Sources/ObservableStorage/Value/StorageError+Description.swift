@@ -12,8 +12,8 @@ extension StorageError: CustomStringConvertible {
             "\(file): cannot be read: \(reason)\(Self.text(edits))"
         case .malformed(let file, let offset, let line, let column, let reason, let edits):
             """
-            \(file): not a readable property list\(Self.position(offset, line, column)): \(reason); the file was left as it \
-            is\(Self.text(edits))
+            \(file): not a readable property list\(Self.position(offset, line, column)): \(reason); its content was not \
+            changed\(Self.text(edits))
             """
         case .unwritable(let file, let reason, let edits):
             "\(file): cannot be written: \(reason)\(Self.text(edits))"
@@ -23,7 +23,10 @@ extension StorageError: CustomStringConvertible {
             user pick its folder instead, or open it with access: .readOnly
             """
         case .locked(let file, let waited, let edits):
-            "\(file): locked by another process for more than \(waited)\(Self.text(edits))"
+            """
+            \(file): locked by another process for more than \(waited), with the lock file .\(file.split(separator: "/").last ?? "").lock beside \
+            it\(Self.text(edits)); end that process, which fuser or lsof finds by the lock file, or wait for it with a longer lockTimeout
+            """
         case .suspended(let file, let edits):
             """
             \(file): not written, because the store is suspended, or the process is about to be\(Self.text(edits)); resume() the store, and \

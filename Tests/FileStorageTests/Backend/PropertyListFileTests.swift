@@ -377,6 +377,7 @@ struct PropertyListFileTests {
             store[Keys.count] = number
             let failure = try #require(await failures.next())
             #expect(failure.description.contains(".corrupt-") && failure.description.contains("not a readable property list"))
+            #expect(failure.description.hasSuffix("from \(file.path), which starts empty); its content was not changed"))
             try await store.close()
             #expect(try written().value == ["count": .integer(PropertyListInteger(Int64(number)))])
         }

@@ -123,9 +123,12 @@ import Testing
         #expect(throws: StorageError.self) { try AbsolutePath(path) }
     }
 
-    @Test("A URL that is not a file URL is rejected")
+    @Test("A URL that is not a file URL is rejected, and shown as it was given")
     func otherURL() throws {
         #expect(isRefused(try #require(URL(string: "https://example.org/settings.plist")), because: "not a file URL"))
+        let url = try #require(URL(string: "https://example.org/x.plist"))
+        let error = StorageError.unreadable(file: url.absoluteString, reason: "it is not a file URL; use URL(fileURLWithPath:)")
+        #expect(throws: error) { try PropertyListFile(at: url).load() }
     }
 
     @Test("A relative path starts at the working directory, and a tilde is a name")

@@ -206,7 +206,7 @@ import Testing
                 _ = try file.edit { $0["b"] = 2 }
             } else {
                 let error = #expect(throws: StorageError.self) { try file.edit { $0["b"] = 2 } }
-                #expect("\(try #require(error))".contains("a symbolic link of user 65534 leads to it"))
+                #expect("\(try #require(error))".contains("the symbolic link \(folder.path(link)) of user 65534 leads to it"))
                 #expect(throws: EditLogRefusal.self) { try file.makeLog(halfSize: 4_096) }
             }
             #expect(try folder.contents("own") == before)
@@ -295,7 +295,7 @@ extension ExchangedFolderTests {
         let list = try folder.status("theirs/list").identity.inode
         theirs.withLock { _ = $0.remove(list) }
         let error = #expect(throws: StorageError.self) { try file.set(["b": 3]) }
-        #expect("\(try #require(error))".contains("a symbolic link of user 65534 leads to it"))
+        #expect("\(try #require(error))".contains("the symbolic link \(folder.path("link")) of user 65534 leads to it"))
         isTheirs.withLock { $0 = false }
         #expect(try file.set(["b": 4]).values == ["a": 1, "b": 4])
     }

@@ -117,7 +117,7 @@ import Testing
         try folder.make("list", permissions: 0o644)
         try folder.make(".list.lock", "", permissions: 0o666)
         try #require(chown(folder.path(".list.lock"), 12_345, 12_345) == 0)
-        let reason = "it belongs to user 12345, who may write neither the property list nor its folder; remove it"
+        let reason = "it belongs to user 12345, who is not known to be allowed to write the property list; remove it"
         #expect(throws: unusable(".list.lock", reason)) { try lock("list") }
         // The owner of the folder or the list, or a user with write access to the list, could do worse than lock it.
         try #require(chown(folder.url.path, 12_345, 0) == 0)
@@ -204,6 +204,22 @@ import Testing
         #expect(recorder.openDescriptors.isEmpty)
     }
 
+    @Test("A lock file that this user may not open is an error with the remedy, as after the permissions of the list were widened")
+    func forbidden() throws {
+        try folder.make("list", permissions: 0o666)
+        try folder.make(".list.lock", "", permissions: 0o600)
+        let reason = """
+            \(SystemError(EACCES).reason); its permissions are no longer those of the property list: let user \(geteuid()) or the superuser \
+            write the list once, which renews it, or remove it
+            """
+        let recorder = CallRecorder { _, name in name == "open" ? EACCES : nil }
+        #expect(throws: unusable(".list.lock", reason)) { try lock("list", calls: recorder.calls) }
+        // It is the same to a user who may not write the list.
+        try #require(chmod(folder.path("list"), 0o444) == 0)
+        let readOnly = StorageError.unwritable(file: folder.path("list"), reason: "is read-only for everyone (mode 0444)")
+        #expect(throws: readOnly) { try lock("list", calls: recorder.calls) }
+    }
+
     @Test("A folder without write access is an error that names the reason", arguments: [EACCES, EROFS])
     func readOnlyFolder(_ code: Int32) throws {
         var calls = FileSystemCalls.live
@@ -211,7 +227,8 @@ import Testing
             guard flags & O_CREAT == 0 else { throw SystemError(code) }
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
-        #expect(throws: unusable(".list.lock", SystemError(code).reason)) { try lock("list", calls: calls) }
+        let reason = SystemError(code).reason + (code == EACCES ? " (creating it, which needs a writable folder)" : "")
+        #expect(throws: unusable(".list.lock", reason)) { try lock("list", calls: calls) }
     }
 
     @Test("Each failing call is an error that names the property list, and leaves the lock free", arguments: [true, false])

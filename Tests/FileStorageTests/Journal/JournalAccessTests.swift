@@ -40,6 +40,20 @@ struct JournalAccessTests {
         #expect(try FileIdentity(path: fixture.journal.path)?.inode == inode)
     }
 
+    @Test("A list without permissions is the reason if no journal can be made with them")
+    func withoutPermissions() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let fails = Lock(false)
+        let recorder = CallRecorder { _, name in name == "rename" && fails.withLock { $0 } ? EACCES : nil }
+        let backend = fixture.backend(calls: recorder.calls)
+        try backend.set(["a": 2])
+        fails.withLock { $0 = true }
+        try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: fixture.file.path)
+        #expect(throws: StorageError.unwritable(file: fixture.file.path, reason: "is read-only for everyone (mode 00)")) {
+            try backend.set(["a": 3])
+        }
+    }
+
     /// Denies a user to open the journal.
     private final class Denial: Sendable {
         let isOn: Lock<Bool>

@@ -36,6 +36,12 @@ struct ErrorDescriptionTests {
         for error in [StorageError.closed, .nestedUpdate] { #expect(error.description == error.description.printableLine) }
     }
 
+    @Test("A lock that another process holds is told with the lock file and the remedy")
+    func locked() {
+        let text = "\(StorageError.locked(file: "/a/list.plist", waited: .seconds(1), edits: .kept))"
+        #expect(text.contains(".list.plist.lock beside it;") && text.hasSuffix("or wait for it with a longer lockTimeout"))
+    }
+
     @Test("Several errors have a line each")
     func several() {
         let errors = StorageError.several([.several(Self.errors), .closed])
