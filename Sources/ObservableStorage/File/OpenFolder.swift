@@ -79,14 +79,24 @@ extension FileSystemCalls {
 
     /// Where a path currently leads, for reading and watching. It opens nothing, which takes less than half the time of ``follow(_:)``.
     func destination(of path: AbsolutePath) throws(StorageError) -> ResolvedPath {
-        try reading(path.text) { () throws(SystemError) in
-            var walk = PathWalk(path.text)
-            while let step = walk.next() {
-                let found = try entry(at: step)
-                walk.found(found?.status.kind, target: found?.target)
-            }
-            return try walk.destination()
+        try reading(path.text) { () throws(SystemError) in try walked(path).destination() }
+    }
+
+    /// Throws an error if a name on the path is no folder, so that no file can be at its end.
+    func requireFolders(on path: AbsolutePath) throws(StorageError) {
+        let walk = try reading(path.text) { () throws(SystemError) in try walked(path) }
+        guard let obstacle = walk.obstacle else { return }
+        let reason = "\(obstacle.path) on its path is a file, not a folder; correct the path, or move that file away"
+        throw .unreadable(file: path.text, reason: reason)
+    }
+
+    private func walked(_ path: AbsolutePath) throws(SystemError) -> PathWalk {
+        var walk = PathWalk(path.text)
+        while let step = walk.next() {
+            let found = try entry(at: step)
+            walk.found(found?.status.kind, target: found?.target)
         }
+        return walk
     }
 
     /// Whether a path still leads to a name in the folder that was opened, checked again under the lock. A user who can deceive this check

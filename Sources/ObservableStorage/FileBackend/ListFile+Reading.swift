@@ -9,7 +9,8 @@ extension ListFile {
     static let pause: Duration = .milliseconds(10)
     private static let recently: TimeInterval = 1
 
-    /// The entries of the file, after it was renamed if it is malformed and that is allowed; a missing file has none.
+    /// The entries of the file, after it was renamed if it is malformed and that is allowed; a missing file has none. One below something
+    /// that is no folder is not missing, but unreadable.
     func load() throws -> StorageEntries {
         if let content = try contentUnlessCorrupt(at: ResolvedPath(splitting: path.get().text)) { return content.entries }
         while true {
@@ -86,6 +87,7 @@ extension ListFile {
     private func readContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         let time = calls.now()
         guard let (bytes, identity) = try calls.readFile(at: path, followsLinks: path.openFolder == nil) else {
+            try calls.requireFolders(on: self.path.get())
             guard configuration.onDeletion == .keepLastValues, let last else { return .missing(format: newFormat) }
             return .missing(entries: last.entries, format: last.format)
         }

@@ -117,7 +117,10 @@ struct PropertyListFileTests {
     func refusedName(isUnread: Bool) async throws {
         let backend = PropertyListFile(at: file, configuration: .with { $0.format = .xml })
         let name = "a\u{1}b"
-        if isUnread { return #expect(throws: StorageError.self) { try backend.storable("text", for: name) } }
+        if isUnread {
+            #expect(throws: StorageError.self) { try backend.storable("text", for: name) }
+            return
+        }
         let store = try ObservableStore(backend: backend)
         #expect(throws: StorageError.self) { try store.set(1, for: StorageKey(name, default: 0)) }
         #expect(throws: StorageError.self) { try store.set(true, for: StorageKey("dictionary", "\u{FFFF}", default: false)) }

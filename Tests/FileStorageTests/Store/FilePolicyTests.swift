@@ -45,6 +45,43 @@ struct FilePolicyTests {
         #expect(throws: StorageError.self) { try store.set("\u{1}", for: Keys.text) }
     }
 
+    @Test("A path below a file is refused at opening, with the file and the remedy", arguments: ["", "/folder"])
+    func belowFile(rest: String) throws {
+        try Data("text".utf8).write(to: folder.file("file"))
+        try folder.link("link", to: "file")
+        for name in ["file", "link"] {
+            let list = folder.file(name + rest + "/list.plist")
+            let reason = "\(folder.path("file")) on its path is a file, not a folder; correct the path, or move that file away"
+            let error = StorageError.unreadable(file: list.path, reason: reason)
+            #expect(throws: error) { try ObservableStore(at: list) }
+            #expect(throws: error) { try ObservableStore.read(at: list) }
+        }
+        #expect(try folder.names() == ["file", "link"])
+    }
+
+    @Test("A store whose folder is a file for a moment keeps its last values, and goes on when the folder is back")
+    func folderReplacedByFile() async throws {
+        let list = folder.file("a/list.plist")
+        for (number, name) in ["before", "after"].enumerated() {
+            try folder.makeFolder(name)
+            let entries: PropertyListValue = ["count": .integer(PropertyListInteger(Int64(5 + number)))]
+            try entries.encoded(as: .binary).write(to: folder.file(name + "/list.plist"))
+        }
+        // Links and files replace each other in one step.
+        try folder.link("a", to: "before")
+        let store = try ObservableStore(at: list)
+        var (values, failures) = (store.values(of: Keys.count).makeAsyncIterator(), store.failures.makeAsyncIterator())
+        #expect(await values.next() == 5)
+        try Data("text".utf8).write(to: folder.file("file"))
+        try #require(rename(folder.path("file"), folder.path("a")) == 0)
+        let failure = try #require(await failures.next())
+        #expect(failure.description.hasPrefix("\(list.path): cannot be read: \(folder.path("a")) on its path is a file, not a folder"))
+        #expect(store[Keys.count] == 5)
+        try #require(rename(folder.link("other", to: "after"), folder.path("a")) == 0)
+        #expect(await values.next() == 6)
+        try await store.close()
+    }
+
     @Test("A deleted file removes all values by default")
     func removeAll() async throws {
         try write(["count": 5])
