@@ -33,6 +33,7 @@ struct Session {
             try await store.update { try $0.set(data, for: StorageKey(words[1], default: Data())) }
         case ("remove", let store?): store.remove(StorageKey(words[1], default: Data()))
         case ("flush", let store?): try await store.flush()
+        case ("close", let store?): try await store.close()
         case ("die", let store?): try await dieWriting(store)
         case ("keys", let store?): return Self.list(store.entries.keys)
         case ("stored", _): return try Self.list(PropertyListFile(at: file).load().values.keys)

@@ -68,6 +68,22 @@
             #expect(try await watch.status == 0)
         }
 
+        @Test("A volume can be unmounted after the store on it was closed")
+        func unmounting() async throws {
+            let script = """
+                cd "$2" && mkfifo in out && mount -t tmpfs none "${1%/*}" || exit 2
+                "$0" session "$1" <in >out & exec 3>in 4<out
+                ask() { echo "$1" >&3; read answer <&4; test "$answer" = done || exit 3; }
+                ask open; ask "update key 1"
+                umount "${1%/*}" && exit 4
+                ask close
+                umount "${1%/*}"
+                """
+            let command = ["-m", "/bin/sh", "-c", script, Subprocess.executable("Peer").path, path, folder.url.path]
+            let result = try await Subprocess.finished("unshare", command)
+            #expect(result.status == 0, "\(result.errors)")
+        }
+
         @Test("A store reports once in its failures that its file is a mount point")
         func mountedStore() async throws {
             try await #expect(PeerSession(path, after: "rm \"$1\"").answers(to: ["open", "update key 1"]) == ["done", "done"])
