@@ -40,7 +40,6 @@ struct EtcdPresence: Sendable {
     }
 
     private mutating func put(isReplacing: Bool, identifiesHistory: Bool = true) async throws {
-        isUncertain = true
         let receipt = follower.keys.receipt(of: lease)
         var request = TxnRequest(
             compares: [TxnRequest.Compare(key: receipt, modRevision: 0)],
@@ -49,7 +48,15 @@ struct EtcdPresence: Sendable {
         if !isReplacing { request.compares.append(TxnRequest.Compare(key: key, modRevision: 0)) }
         let history = identifiesHistory ? follower.read { $0.historyWrite } : nil
         request.add(history)
-        let response = try await client.call(request, deadline: .now + client.callTimeout)
+        let wasUncertain = isUncertain
+        isUncertain = true
+        let response: TxnRequest.Response
+        do {
+            response = try await client.call(request, deadline: .now + client.callTimeout)
+        } catch let unavailable as EtcdUnavailable where !unavailable.mayHaveArrived {
+            isUncertain = wasUncertain
+            throw unavailable
+        }
         isUncertain = false
         if response.succeeded {
             revision = response.header.revision
@@ -114,6 +121,9 @@ struct EtcdPresence: Sendable {
     }
 
     /// Whether a replica has come to the end, after which the entry is not this one.
+    ///
+    /// After a request without a response, a replica in which nothing more is written may not come to the end, which then is waited for
+    /// until the time limit.
     ///
     /// - Parameter end: the revision at the end, if it is known. Others may have been written outside of the replica since the last one there.
     func hasEnded(at end: Int64?, in replica: EtcdReplica) -> Bool {

@@ -91,8 +91,8 @@ extension InMemoryBackend {
     package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence? {
         let number = UniqueNumber.next()
         _ = try edit(by: number) { $0[name] = value }
-        // An equal value was not replaced. Another edit may have replaced this one since.
-        state.withLock { if $0.entries[name] == value { $0.owners[name] = number } }
+        // An equal value was not replaced. Another edit may have replaced this one since, or a later presence have taken it.
+        state.withLock { if $0.entries[name] == value { $0.owners[name] = max($0.owners[name] ?? 0, number) } }
         return Presence { [weak self] in
             _ = try self?.edit { [weak self] entries in
                 if self?.state.withLock({ $0.owners[name] == number }) == true { entries[name] = nil }

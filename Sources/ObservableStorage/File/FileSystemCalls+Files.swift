@@ -154,10 +154,8 @@ extension FileSystemCalls {
         if getrlimit(fileSizeLimit, &limit) == 0, rlim_t(size) > limit.rlim_cur { throw SystemError(EFBIG) }
     }
 
-    /// Replaces the content of a file that was just opened, in place; throws `EBUSY` if it is another file than the given one.
-    func overwrite(_ descriptor: Int32, of file: FileIdentity?, with bytes: Data) throws(SystemError) {
-        // Another user may have put any file in its place, such as one that only this user may write.
-        guard let file, try status(of: descriptor).identity.isSameFile(as: file) else { throw SystemError(EBUSY) }
+    /// Replaces the content of a file that was just opened, in place.
+    func overwrite(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
         // Not truncated first: that would be another state in which it is not a property list.
         try writeAll(bytes, to: descriptor)
         try uninterrupted { () throws(SystemError) in try truncate(descriptor, bytes.count) }

@@ -126,8 +126,7 @@ extension Journal {
         guard !records.isEmpty else { return }
         var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
         for record in records { try encode(record, in: &appended, &bytes) }
-        let (file, end) = (state.file, state.end)
-        try file.exclusively(after: end) { () throws(StorageError) in try file.append(bytes, at: end) }
+        guard try state.file.append(bytes, at: state.end) else { throw SystemError(ESTALE) }
         state.take(appended)
         remember(state)
     }

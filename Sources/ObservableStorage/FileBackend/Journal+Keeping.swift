@@ -23,10 +23,13 @@ extension Journal {
             try leave(state, entries, over: content)
             return nil
         case .replaced(let state, let lost):
-            // The commits that the new journal lacks are made again.
+            // The commits that the new journal lacks are made again; if that fails, by the next attempt.
             remember(state)
+            var isDone = false
+            defer { if !isDone { remember(lost) } }
             guard var state = try prepare(at: target), let entries = state.entries else { return nil }
             try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
+            isDone = true
             return state
         case .copied(let file, let content): return try make(over: content, copied(file, content), at: target)
         }
@@ -119,18 +122,17 @@ extension Journal {
         after earlier: JournalState?, at target: ResolvedPath
     ) throws -> JournalState {
         let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
-        let make = { [list] () throws(StorageError) in
-            do throws(StorageError) {
-                return try JournalFile.make(
-                    of: target, history: history, first: first, records, besides: status, protection: list.configuration.protection,
-                    calls: list.calls)
-            } catch {
-                // That the list may not be written is more specific.
-                if let status { try list.calls.requireWritable(status, at: target) }
-                throw error
-            }
+        let made: (file: JournalFile, records: JournalRecords)?
+        do throws(StorageError) {
+            made = try JournalFile.make(
+                of: target, history: history, first: first, records, insteadOf: earlier, besides: status,
+                protection: list.configuration.protection, calls: list.calls)
+        } catch {
+            // That the list may not be written is more specific.
+            if let status { try list.calls.requireWritable(status, at: target) }
+            throw error
         }
-        let (file, written) = try earlier.map { try $0.file.exclusively(after: $0.end, make) } ?? make()
+        guard let (file, written) = made else { throw SystemError(ESTALE) }
         var state = JournalState(file, written, after: earlier)
         if state.entries == nil, let base { state.load(base.entries, of: base.list) }
         remember(state)

@@ -6,11 +6,13 @@ extension JournalFile {
     ///
     /// - Parameters:
     ///   - first: the revision before the first record.
+    ///   - earlier: the journal that it continues; nil if it replaces none, or one that is not read.
     ///   - status: the status of the list, whose owner and permissions it gets.
+    /// - Returns: nil if another writer has added to the earlier journal, or has replaced it.
     static func make(
-        of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], besides status: FileStatus?,
-        protection: FileProtection?, calls: FileSystemCalls
-    ) throws(StorageError) -> (file: JournalFile, records: JournalRecords) {
+        of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], insteadOf earlier: JournalState?,
+        besides status: FileStatus?, protection: FileProtection?, calls: FileSystemCalls
+    ) throws(StorageError) -> (file: JournalFile, records: JournalRecords)? {
         let path = list.journal
         return try calls.writing(list.path, "making its journal \(path.path)") { () throws(SystemError) in
             let folder = try calls.openFolder(of: list)
@@ -36,7 +38,18 @@ extension JournalFile {
                 }
                 try calls.writeAll(bytes + Data(count: JournalFormat.room), to: descriptor, at: 0)
                 try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
-                try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, path) }
+                let rename = { () throws(SystemError) in
+                    try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, path) }
+                }
+                if let earlier {
+                    guard try earlier.file.exclusively(after: earlier.end, rename) else {
+                        calls.discardFile(temporary.path)
+                        calls.discard(descriptor)
+                        return nil
+                    }
+                } else {
+                    try rename()
+                }
                 calls.releaseLock(descriptor)
                 try calls.synchronizeFolder(folder)
                 let file = JournalFile(

@@ -18,6 +18,8 @@ final class JournalFile: Sendable {
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
     /// The size when it was last read: an append follows a look under the same lock, and a shorter file only takes a longer write.
     private let size: Atomic<Int>
+    /// Whether another program keeps the file locked. Held while writing: the threads of this process share the lock of the open file.
+    private let isKeptByOthers = Lock(false)
 
     /// - Parameter end: the offset up to which it is on the medium, together with its name.
     init(
@@ -124,7 +126,8 @@ final class JournalFile: Sendable {
     func records(
         from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail, skippingStored skipsStored: Bool = false
     ) throws(StorageError) -> JournalRecords? {
-        try reading(from: offset) { size, _ throws(SystemError) in
+        try reading(from: offset) { () throws(SystemError) in
+            let (size, _) = try look()
             guard size >= offset else { return nil }
             let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))
             let records = JournalRecords(first, from: offset, after: chain, skippingStored: skipsStored)
@@ -135,25 +138,28 @@ final class JournalFile: Sendable {
 
     /// Whether the file reaches to an offset, no record begins there, and no other file has replaced it.
     func isEnd(_ offset: Int) throws(StorageError) -> Bool {
-        try reading(from: offset) { size, isInPlace throws(SystemError) in
-            guard isInPlace, size >= offset else { return false }
-            let count = min(JournalFormat.Record.body, size - offset)
-            return try calls.bytes(of: descriptor, at: offset, count: count).withUnsafeBytes(\.isZero)
-        }
+        try reading(from: offset) { () throws(SystemError) in try endsInPlace(at: offset) }
     }
 
-    /// Reads from an offset on.
-    ///
-    /// - Parameter body: receives the size of the file, and whether it has a name, which it loses when another file replaces it.
-    private func reading<Result>(
-        from offset: Int, _ body: (_ size: Int, _ isInPlace: Bool) throws(SystemError) -> Result
-    ) throws(StorageError) -> Result {
+    private func endsInPlace(at offset: Int) throws(SystemError) -> Bool {
+        let (size, isInPlace) = try look()
+        guard isInPlace, size >= offset else { return false }
+        let count = min(JournalFormat.Record.body, size - offset)
+        return try calls.bytes(of: descriptor, at: offset, count: count).withUnsafeBytes(\.isZero)
+    }
+
+    /// The size of the file, and whether it has a name, which it loses when another file replaces it.
+    private func look() throws(SystemError) -> (size: Int, isInPlace: Bool) {
+        let status = try calls.untimedStatus(of: descriptor)
+        let size = Int(clamping: status.identity.size)
+        guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
+        self.size.store(size, ordering: .relaxed)
+        return (size, status.links > 0)
+    }
+
+    private func reading<Result>(from offset: Int, _ body: () throws(SystemError) -> Result) throws(StorageError) -> Result {
         do throws(SystemError) {
-            let status = try calls.untimedStatus(of: descriptor)
-            let size = Int(clamping: status.identity.size)
-            guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
-            self.size.store(size, ordering: .relaxed)
-            return try body(size, status.links > 0)
+            return try body()
         } catch let error where error.code == EFBIG {
             throw .malformed(file: path.path, offset: offset, reason: "it is too large to be read")
         } catch {
@@ -163,29 +169,37 @@ final class JournalFile: Sendable {
 
     // MARK: Writing
 
-    // As long as for the list; a program that keeps the journal locked does not prevent writing.
+    // As long as for the list. A program that keeps the journal locked does not prevent writing, and is waited for once.
     private static let pauses = 250
 
-    /// Runs a closure if nobody has appended anything after an offset, or replaced the file, and nobody can meanwhile.
+    /// Runs a closure unless another writer has appended anything after an offset, or has replaced the file, which none can do meanwhile.
     ///
     /// Called under the lock of the list. If another writer holds a different lock file, because one was removed, only one of them writes:
     /// each locks the journal itself as well.
     ///
-    /// - Throws: `ESTALE` if another writer was faster, so that the journal has to be looked at again; the error of `body`.
-    func exclusively<Result>(after end: Int, _ body: () throws(StorageError) -> Result) throws -> Result {
-        let isLocked = calls.tryLock(descriptor, pauses: Self.pauses)
-        defer { if isLocked { calls.releaseLock(descriptor) } }
-        guard try isEnd(end) else { throw SystemError(ESTALE) }
-        return try body()
+    /// - Returns: false if another writer was faster, so that the journal has to be looked at again.
+    func exclusively(after end: Int, _ body: () throws(SystemError) -> Void) throws(SystemError) -> Bool {
+        try isKeptByOthers.withLock { isKeptByOthers throws(SystemError) in
+            let isLocked = calls.tryLock(descriptor, pauses: isKeptByOthers ? 0 : Self.pauses)
+            isKeptByOthers = !isLocked
+            defer { if isLocked { calls.releaseLock(descriptor) } }
+            guard try endsInPlace(at: end) else { return false }
+            try body()
+            return true
+        }
     }
 
-    /// Writes records at the end; see ``exclusively(after:_:)``. If that fails, the file has none of them.
-    func append(_ bytes: Data, at end: Int) throws(StorageError) {
+    /// Writes records at the end; if that fails, the file has none of them.
+    ///
+    /// - Returns: false if another writer was faster; see ``exclusively(after:_:)``.
+    func append(_ bytes: Data, at end: Int) throws(StorageError) -> Bool {
         try calls.writing(list.path, "writing its journal \(path.path)") { () throws(SystemError) in
-            if size.load(ordering: .relaxed) >= end + bytes.count {
-                try write(bytes, at: end)
-            } else {
-                try grow(with: bytes, at: end)
+            try exclusively(after: end) { () throws(SystemError) in
+                if size.load(ordering: .relaxed) >= end + bytes.count {
+                    try write(bytes, at: end)
+                } else {
+                    try grow(with: bytes, at: end)
+                }
             }
         }
     }

@@ -101,7 +101,7 @@ struct EditLog: Sendable {
     mutating func allowAgain() {
         guard recurrence != .certain, !isOn else { return }
         isOn = true
-        if recurrence == .never { refusal = nil }
+        if recurrence == .never || file != nil && !isMisplaced { refusal = nil }
     }
 
     // MARK: Files

@@ -128,10 +128,13 @@ struct InPlaceWritingTests {
 
     @Test("Nothing is written into a file that others put in place of the list just before it is opened")
     func exchangedList() throws {
-        try folder.make("victim", "precious")
-        let list = list(.whenNecessary(), calls: exchanging("list", openedWith: O_WRONLY))
-        #expect(throws: StorageError.self) { try list.edit { $0["count"] = 2 } }
+        try folder.make("victim", "precious", permissions: try folder.status("list").permissions)
+        let exchanged = list(.whenNecessary(), calls: exchanging("list", openedWith: O_WRONLY))
+        #expect(throws: StorageError.self) { try exchanged.edit { $0["count"] = 2 } }
+        // Nor is it restored there.
+        #expect(throws: StorageError.self) { try list(.whenNecessary()).load() }
         #expect(try folder.text("list") == "precious")
+        #expect(try !folder.names().contains(".list.copy"))
     }
 
     @Test("A list is restored neither into another file nor from another copy", arguments: [("list", O_WRONLY), (".list.copy", O_RDONLY)])

@@ -65,6 +65,74 @@ struct JournalLockTests {
         #expect(try values() == ["count": 1, "own": true, "theirs": true])
     }
 
+    @Test("A commit that is made while a shorter journal is written, before that is in place, is in it, too")
+    func shortening() throws {
+        let isBegun = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.synchronize = { [fixture] descriptor throws(SystemError) in
+            try FileSystemCalls.live.synchronize(descriptor)
+            // A folder has no bytes.
+            let bytes = FileSystemCalls.live.ifPossible { () throws(SystemError) in
+                try FileSystemCalls.live.bytes(of: descriptor, at: 0, count: JournalHeader.size)
+            }
+            guard bytes?.withUnsafeBytes({ JournalHeader($0) != nil }) == true, !isBegun.exchange(true) else { return }
+            unlink(fixture.list.lockFile.path)
+            do {
+                try fixture.backend().set(["theirs": true])
+            } catch {
+                Issue.record(error)
+            }
+        }
+        let own = fixture.backend(.full(keeping: 256), calls: calls)
+        _ = try own.load()
+        try own.checkpoint()
+        #expect(isBegun.withLock { $0 })
+        #expect(try values() == ["count": 1, "theirs": true])
+    }
+
+    @Test("A program that keeps the journal locked delays one commit, and not each")
+    func keptLocked() throws {
+        let pauses = Lock(0)
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in pauses.withLock { $0 += 1 } }
+        let own = fixture.backend(calls: calls)
+        _ = try own.load()
+        let descriptor = open(fixture.journal.path, O_RDONLY)
+        defer { close(descriptor) }
+        try #require(try FileSystemCalls.live.tryLock(descriptor))
+        func pausesOfCommit(_ name: String) throws -> Int {
+            let before = pauses.withLock { $0 }
+            try own.set([name: true])
+            return pauses.withLock { $0 } - before
+        }
+        #expect(try pausesOfCommit("a") > 0)
+        #expect(try pausesOfCommit("b") == 0)
+        FileSystemCalls.live.releaseLock(descriptor)
+        #expect(try pausesOfCommit("c") == 0)
+        try #require(try FileSystemCalls.live.tryLock(descriptor))
+        #expect(try pausesOfCommit("d") > 0)
+        #expect(try values() == ["count": 1, "a": true, "b": true, "c": true, "d": true])
+    }
+
+    @Test("Commits that a new journal lacks are not forgotten if they cannot be made again at first")
+    func lostTwice() throws {
+        let isFull = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            if isFull.withLock({ $0 }) { throw SystemError(ENOSPC) }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset)
+        }
+        let own = fixture.backend(calls: calls)
+        try own.set(["own": true])
+        try Disk.remove(fixture.journal.path)
+        try fixture.backend().set(["theirs": true])
+        isFull.exchange(true)
+        #expect(throws: StorageError.self) { try own.set(["more": true]) }
+        isFull.exchange(false)
+        #expect(try own.load()["own"] == true)
+        #expect(try values() == ["count": 1, "own": true, "theirs": true])
+    }
+
     @Test("A commit to a journal that is being replaced by a shorter one is in that, too")
     func shortened() throws {
         let replaced = try JournalFile.open(of: fixture.list, calls: .live)?.inode

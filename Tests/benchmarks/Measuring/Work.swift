@@ -29,8 +29,8 @@ struct Work {
     static func each<Result>(_ body: @escaping () throws -> Result) -> Work {
         Work { count in
             var total = 0.0
+            joinFreedMemory()
             for _ in 0..<count {
-                joinFreedMemory()
                 var result: Result?
                 total += try Clock.time { result = try body() }
                 consume(result)
