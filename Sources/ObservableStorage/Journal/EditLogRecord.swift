@@ -79,3 +79,41 @@ enum EditLogFormat {
         return hash.value
     }
 }
+
+extension [LoggedEdit] {
+    /// The edits in arrays, each of which is one record.
+    var together: [[LoggedEdit]] {
+        reduce(into: []) { records, edit in
+            if let last = records.last?.last, !edit.isAlone, !last.isAlone, last.sequence == edit.sequence {
+                records[records.count - 1].append(edit)
+            } else {
+                records.append([edit])
+            }
+        }
+    }
+
+    /// The edits without superseded ones: of each value, the last edit of each commit that was attempted and the last of all remain. Edits
+    /// of an entry and of values inside it keep their order.
+    consuming func compacted(keeping attempts: [UInt64]) -> [LoggedEdit] {
+        var isSuperseded = [Bool](repeating: false, count: count)
+        // The indices of the last edit of each whole entry, and of those inside it since then.
+        var (whole, inner): ([String: Int], [String: [[String]: Int]]) = ([:], [:])
+        for index in indices {
+            let (key, path, sequence) = (self[index].key, self[index].path, self[index].sequence)
+            let last: Int?
+            if path.isEmpty {
+                last = whole.updateValue(index, forKey: key)
+                if !inner.isEmpty { inner[key] = nil }
+            } else {
+                last = inner[key, default: [:]].updateValue(index, forKey: path)
+                whole[key] = nil
+            }
+            guard let last, !attempts.contains(where: { self[last].sequence <= $0 && $0 < sequence }),
+                self[last].value.fingerprint == self[index].over
+            else { continue }
+            self[index].over = self[last].over
+            isSuperseded[last] = true
+        }
+        return indices.compactMap { isSuperseded[$0] ? nil : self[$0] }
+    }
+}

@@ -58,56 +58,6 @@ final class JournalFile: Sendable {
     /// Whether a synchronization has failed, so that it is not known what is on the medium, or has to fail.
     var isDoubtful: Bool { isReadOnly || synchronized.withLock { $0.isDoubtful } }
 
-    /// Opens the journal of a list; returns nil if there is none, or its owner is not a user who may write the list.
-    ///
-    /// - Throws: ``StorageError/malformed(file:offset:line:column:reason:)`` if it is damaged;
-    ///   ``StorageError/unreadable(file:reason:edits:)`` if it cannot be read, or is one of a later version. The error names the journal, and
-    ///   not the list, if this user may not read the journal.
-    static func open(of list: ResolvedPath, calls: FileSystemCalls) throws(StorageError) -> JournalFile? {
-        let path = list.journal
-        do throws(SystemError) {
-            let opened = try calls.ifPresent { () throws(SystemError) in try openForWriting(path, calls) }
-            guard let (descriptor, isReadOnly) = opened else { return nil }
-            do throws(SystemError) {
-                let status = try calls.status(of: descriptor)
-                guard status.kind == .file, try status.isTrusted(besides: calls.status(at: list), in: calls.folderStatus(of: list)) else {
-                    calls.discard(descriptor)
-                    return nil
-                }
-                let bytes = try calls.bytes(of: descriptor, at: 0, count: JournalHeader.size)
-                if bytes.withUnsafeBytes({ $0.isOtherVersion(of: JournalHeader.magic) }) { throw SystemError(ENOTSUP) }
-                guard let header = bytes.withUnsafeBytes({ JournalHeader($0) }) else { throw SystemError(EILSEQ) }
-                let location = JournalFormat.location(of: list, in: try calls.folderStatus(of: list)?.identity)
-                return JournalFile(
-                    of: list, header, inode: status.identity.inode, location: location, descriptor, isReadOnly: isReadOnly, calls: calls)
-            } catch {
-                calls.discard(descriptor)
-                throw error
-            }
-        } catch let error where error.code == EILSEQ {
-            throw .malformed(file: path.path, offset: 0, reason: "it does not start with the header of a journal")
-        } catch let error where error.code == EACCES || error.code == EPERM {
-            let reason = """
-                \(error.reason); until it has the permissions of the property list, which the next edit of its owner gives it, the list is read \
-                without the edits that only the journal has, and is not written
-                """
-            throw .unreadable(file: path.path, reason: reason)
-        } catch let error where error.code == ENOTSUP {
-            throw .unreadable(file: list.path, reason: "its journal \(path.path) was made by a later version of this library")
-        } catch {
-            throw .unreadable(file: list.path, reason: "\(error.reason) (opening its journal \(path.path))")
-        }
-    }
-
-    private static func openForWriting(_ path: ResolvedPath, _ calls: FileSystemCalls) throws(SystemError) -> (Int32, isReadOnly: Bool) {
-        let flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY
-        do throws(SystemError) {
-            return (try calls.openFile(path, O_RDWR | flags), false)
-        } catch let error where error.isDenied || error.code == EROFS {
-            return (try calls.openFile(path, O_RDONLY | flags), true)
-        }
-    }
-
     // MARK: Reading
 
     /// All records, or all but commits that a list in place has.
