@@ -25,9 +25,10 @@ struct AbsolutePath: Sendable {
         try self.init(Self.path(of: url, file), of: file, calls: calls)
     }
 
-    /// The name of a URL in errors.
+    /// The name of a URL in errors, without a password in it.
     static func name(of url: URL) -> String {
-        url.path.isEmpty || !isOfFile(url) ? url.absoluteString : url.path
+        guard isOfFile(url) else { return "\(url.scheme ?? "")://\(url.host ?? "")\(url.path)" }
+        return url.path.isEmpty ? url.absoluteString : url.path
     }
 
     private static func isOfFile(_ url: URL) -> Bool {

@@ -22,7 +22,7 @@ struct PathWalk: Sendable {
     private(set) var last: ResolvedPath?
     /// The file to which the path leads, if there is one.
     private(set) var file: ResolvedPath?
-    /// The name on the path that is no folder, although others follow it; nil if there is none.
+    /// The file on the path that is followed by other names; nil if there is none.
     private(set) var obstacle: ResolvedPath?
 
     /// Starts at the root.
@@ -60,7 +60,9 @@ struct PathWalk: Sendable {
         } else {
             // Nothing can exist below it. The remaining names are kept unchanged, except `..`, which requires a folder.
             end(names.contains("..") ? SystemError(kind == nil ? ENOENT : ENOTDIR) : nil)
-            if kind != nil { if names.isEmpty { file = step } else { obstacle = step } }
+            if kind != nil, names.isEmpty { file = step }
+            // Below a device there is nothing: a home of /dev/null turns configuration files off.
+            if kind == .file, !names.isEmpty { obstacle = step }
         }
     }
 

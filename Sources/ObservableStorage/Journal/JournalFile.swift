@@ -18,7 +18,8 @@ final class JournalFile: Sendable {
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
     /// The size when it was last read: an append follows a look under the same lock, and a shorter file only takes a longer write.
     private let size: Atomic<Int>
-    /// Whether another program keeps the file locked. Held while writing: the threads of this process share the lock of the open file.
+    /// Whether another program keeps the file locked. Held while writing, unlike other locks: the threads of this process share the lock of
+    /// the open file. None waits for it unless the lock file of the list was removed.
     private let isKeptByOthers = Lock(false)
 
     /// - Parameter end: the offset up to which it is on the medium, together with its name.

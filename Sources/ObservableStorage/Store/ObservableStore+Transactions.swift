@@ -5,8 +5,8 @@ extension ObservableStore {
     ///
     /// Observers and snapshots have all edits of the closure or none, and they are written together. The closure runs again if a value that
     /// it has read was changed meanwhile; only the last run takes effect. A value that cannot be stored is reported in ``failures``, and
-    /// nothing changes; ``StoreTransaction/set(_:for:)`` throws the error instead. See ``update(_:)`` for values that depend on those of
-    /// other processes.
+    /// nothing changes; ``StoreTransaction/set(_:for:)`` throws the error instead. A closure that itself sets in the store what it reads would
+    /// run for ever. See ``update(_:)`` for values that depend on those of other processes.
     ///
     /// - Parameters:
     ///   - token: the writer's own subscription, which does not receive these changes.

@@ -212,7 +212,8 @@ extension ObservableStore: KeyValueAccess {
     public nonisolated func register(_ values: [String: PropertyListValue]) throws(StorageError) {
         for (name, value) in values {
             do {
-                try value.validate()
+                // In the dictionary of the list, as for a key.
+                try value.validate(inside: 1)
             } catch {
                 throw StorageError.unencodable(key: name, because: error)
             }

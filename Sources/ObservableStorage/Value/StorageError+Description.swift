@@ -23,10 +23,7 @@ extension StorageError: CustomStringConvertible {
             user pick its folder instead, or open it with access: .readOnly
             """
         case .locked(let file, let waited, let edits):
-            """
-            \(file): locked by another process for more than \(waited), with the lock file .\(file.split(separator: "/").last ?? "").lock beside \
-            it\(Self.text(edits)); end that process, which fuser or lsof finds by the lock file, or wait for it with a longer lockTimeout
-            """
+            "\(file): locked by another process for more than \(waited)\(Self.text(edits))\(Self.remedy(ofLocked: file))"
         case .suspended(let file, let edits):
             """
             \(file): not written, because the store is suspended, or the process is about to be\(Self.text(edits)); resume() the store, and \
@@ -94,6 +91,14 @@ extension StorageError: CustomStringConvertible {
         case .invalidConfiguration(let item, let reason, let remedy):
             "\(item): cannot be used: \(reason); \(remedy)"
         }
+    }
+
+    // Not for a storage that is no file.
+    private static func remedy(ofLocked file: String) -> String {
+        guard file.hasPrefix("/"), let name = file.split(separator: "/").last else { return "" }
+        return """
+            ; end that process, which fuser or lsof finds by the lock file .\(name).lock beside it, or wait for it with a longer lockTimeout
+            """
     }
 
     private static func position(_ offset: Int?, _ line: Int?, _ column: Int?) -> String {

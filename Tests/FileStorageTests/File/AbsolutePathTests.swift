@@ -126,8 +126,8 @@ import Testing
     @Test("A URL that is not a file URL is rejected, and shown as it was given")
     func otherURL() throws {
         #expect(isRefused(try #require(URL(string: "https://example.org/settings.plist")), because: "not a file URL"))
-        let url = try #require(URL(string: "https://example.org/x.plist"))
-        let error = StorageError.unreadable(file: url.absoluteString, reason: "it is not a file URL; use URL(fileURLWithPath:)")
+        let url = try #require(URL(string: "https://user:password@example.org/x.plist?token=1"))
+        let error = StorageError.unreadable(file: "https://example.org/x.plist", reason: "it is not a file URL; use URL(fileURLWithPath:)")
         #expect(throws: error) { try PropertyListFile(at: url).load() }
     }
 

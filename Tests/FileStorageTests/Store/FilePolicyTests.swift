@@ -57,6 +57,8 @@ struct FilePolicyTests {
             #expect(throws: error) { try ObservableStore.read(at: list) }
         }
         #expect(try folder.names() == ["file", "link"])
+        // As for a user without a home.
+        #expect(try ObservableStore.read(at: URL(fileURLWithPath: "/dev/null/list.plist"))[StorageKey("count", default: 0)] == 0)
     }
 
     @Test("A store whose folder is a file for a moment keeps its last values, and goes on when the folder is back")

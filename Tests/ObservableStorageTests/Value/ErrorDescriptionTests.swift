@@ -39,7 +39,9 @@ struct ErrorDescriptionTests {
     @Test("A lock that another process holds is told with the lock file and the remedy")
     func locked() {
         let text = "\(StorageError.locked(file: "/a/list.plist", waited: .seconds(1), edits: .kept))"
-        #expect(text.contains(".list.plist.lock beside it;") && text.hasSuffix("or wait for it with a longer lockTimeout"))
+        #expect(text.hasSuffix("by the lock file .list.plist.lock beside it, or wait for it with a longer lockTimeout"))
+        let other = StorageError.locked(file: "other", waited: .seconds(1)).description
+        #expect(other == "other: locked by another process for more than 1.0 seconds")
     }
 
     @Test("Several errors have a line each")
