@@ -8,6 +8,8 @@ public struct PropertyListError: Error, Sendable, Hashable {
     public let column: Int?
     /// The reason, as a phrase that may follow a colon.
     public let reason: String
+    /// The type of the value for which JSON has no form; nil for any other error.
+    package internal(set) var refusedType: String?
 
     /// Creates an error.
     public init(offset: Int?, line: Int? = nil, column: Int? = nil, reason: String) {

@@ -133,7 +133,7 @@ struct JSONDocumentTests {
     func unencodable(_ value: PropertyListValue, _ name: String) {
         for container: PropertyListValue in [[value], ["a": ["b": [value]]]] {
             let error = #expect(throws: PropertyListError.self) { try container.encoded(as: .json) }
-            #expect(error?.reason.contains(name) == true)
+            #expect(error?.reason.contains(name) == true && error?.refusedType == value.typeName)
         }
     }
 

@@ -115,15 +115,12 @@ extension ListFile {
             _ = try PropertyListValue.dictionary([key: value]).encoded(as: format)
             return nil
         } catch {
+            let codecs = ["date": "store them with the codec .iso8601, or ", "data": "store it with the codec .base64, or "]
             let (formatName, remedy) =
                 switch format {
                 case .binary: ("binary", "")
                 case .xml: ("XML", " (convert the file to binary, or open it with a policy that does so)")
-                case .json where error.reason.hasSuffix("dates"):
-                    ("JSON", " (store them with the codec .iso8601, or convert the file to XML or binary)")
-                case .json where error.reason.hasSuffix("data"):
-                    ("JSON", " (store it with the codec .base64, or convert the file to XML or binary)")
-                case .json: ("JSON", " (convert the file to XML or binary)")
+                case .json: ("JSON", " (\(error.refusedType.flatMap { codecs[$0] } ?? "")convert the file to XML or binary)")
                 }
             return .unencodable(key: key, reason: "\(name) is \(formatName), and \(error.reason)\(remedy)")
         }

@@ -8,22 +8,22 @@ extension JSONWriter {
         case .string(let string): put(string)
         case .integer(let integer): output.append(decimal: integer)
         case .real(let real) where real.isFinite: real.description.withBytes { output.append($0) }
-        case .real(let real): put(substitute: real.isNaN ? "nan" : real.description, "$real", for: "the number \(real)")
+        case .real(let real): put(substitute: real.isNaN ? "nan" : real.description, "$real", for: leaf)
         case .boolean(let boolean): output.append(boolean ? "true" : "false")
-        case .date(let date): put(substitute: date.iso8601, "$date", for: "dates")
-        case .data(let data): put(substitute: data.base64EncodedString(), "$data", for: "data")
+        case .date(let date): put(substitute: date.iso8601, "$date", for: leaf)
+        case .data(let data): put(substitute: data.base64EncodedString(), "$data", for: leaf)
         case .uid(let uid):
             output.append("{\"CF$UID\":")
             uid.description.withBytes { output.append($0) }
             output.append(0x7D)
-            if substitutes == .none { refuse("uids") }
+            if substitutes == .none { refuse(leaf) }
         case .array, .dictionary: preconditionFailure("a container")
         }
     }
 
-    private mutating func put(substitute text: @autoclosure () -> String, _ tag: String, for what: @autoclosure () -> String) {
+    private mutating func put(substitute text: @autoclosure () -> String, _ tag: String, for leaf: PropertyListValue) {
         switch substitutes {
-        case .none: refuse(what())
+        case .none: refuse(leaf)
         case .text: put(text())
         case .tagged:
             output.append(0x7B)
@@ -34,8 +34,16 @@ extension JSONWriter {
         }
     }
 
-    private mutating func refuse(_ what: String) {
-        failure = failure ?? PropertyListError(offset: nil, reason: "JSON has no form for \(what)")
+    private mutating func refuse(_ leaf: PropertyListValue) {
+        guard failure == nil else { return }
+        let what =
+            switch leaf {
+            case .real(let real): "the number \(real)"
+            case .data: "data"
+            default: "\(leaf.typeName)s"
+            }
+        failure = PropertyListError(offset: nil, reason: "JSON has no form for \(what)")
+        failure?.refusedType = leaf.typeName
     }
 
     /// Writes a string, in which characters that control a terminal or the direction of text are escaped.
