@@ -70,7 +70,7 @@ extension Journal {
             // The process that announced it was killed after renaming it, perhaps before that was durable.
             try synchronizeFolder(of: draft.target)
             current.isPlaced = true
-            try append([.list(current)], to: &state)
+            guard try append([.list(current)], to: &state) else { return nil }
         }
         guard current.isSame(as: base), isForced || state.needsCheckpoint else {
             return isForced || state.needsCheckpoint && current.revision < announced.revision ? nil : false
@@ -78,7 +78,7 @@ extension Journal {
         // If a power failure keeps the list without its announcement, the list is taken for that of another program, but has the value of
         // each durable edit, unless there are later ones.
         let isRecognized = state.revision == announced.revision && state.file.isSynchronized(to: state.end)
-        try append([.list(announced)], to: &state)
+        guard try append([.list(announced)], to: &state) else { return nil }
         if !isRecognized { try state.synchronize() }
         return try list.rename(draft) ? true : nil
     }

@@ -52,8 +52,8 @@ extension Journal {
         }
         typealias Committed = (entries: StorageEntries, state: JournalState)
         let committed = try withJournal(of: target, timeout: timeout) { lock, state -> Committed? in
-            try list.storeDeadLogs(of: target) { logs in try store(logs, at: target, in: &state) }
-            guard let current = state.entries else { return nil }
+            let areStored = try list.storeDeadLogs(of: target) { logs in try store(logs, at: target, in: &state) }
+            guard areStored, let current = state.entries else { return nil }
             var entries = draft ?? current.unedited
             if draft == nil || entries.revision != current.revision {
                 guard draft == nil || lock?.wasContended ?? true else { return nil }
@@ -69,7 +69,7 @@ extension Journal {
             let stored = try storable(entries, as: format ?? state.format ?? list.newFormat)
             let edits = current.edits(to: stored, at: entries.editedPaths)
             if !edits.isEmpty { try requireWritableList(target) }
-            try append(state.commit(edits, at: list.calls.now()), to: &state)
+            guard try append(state.commit(edits, at: list.calls.now()), to: &state) else { return nil }
             options.whenStored?(target, state.identity)
             return (state.entries ?? stored, state)
         }
@@ -122,13 +122,16 @@ extension Journal {
     }
 
     /// Appends records under the lock of the list, all of them or none.
-    func append(_ records: [JournalRecord], to state: inout JournalState) throws {
-        guard !records.isEmpty else { return }
+    ///
+    /// - Returns: false if a writer with another lock file was faster, so that the journal has to be looked at again.
+    func append(_ records: [JournalRecord], to state: inout JournalState) throws -> Bool {
+        if records.isEmpty { return true }
         var (bytes, appended) = (Data(), JournalRecords(from: state.end, after: state.chain))
         for record in records { try encode(record, in: &appended, &bytes) }
-        guard try state.file.append(bytes, at: state.end) else { throw SystemError(ESTALE) }
+        guard try state.file.append(bytes, at: state.end) else { return false }
         state.take(appended)
         remember(state)
+        return true
     }
 
     private func encode(_ record: JournalRecord, in records: inout JournalRecords, _ bytes: inout Data) throws(StorageError) {
@@ -144,7 +147,7 @@ extension Journal {
         }
     }
 
-    /// Commits the edits of dead stores, by themselves; returns false if the entries are not known.
+    /// Commits the edits of dead stores, by themselves; returns false if that has to be tried again.
     private func store(_ logs: [DeadEditLog], at target: ResolvedPath, in state: inout JournalState) throws -> Bool {
         guard let current = state.entries else { return false }
         var entries = current.unedited
@@ -153,7 +156,7 @@ extension Journal {
         let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
         let reports = list.replay(logs, in: &entries, over: state.identities + [base], as: format)
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
-        try append(state.commit(edits, at: list.calls.now()), to: &state)
+        guard try append(state.commit(edits, at: list.calls.now()), to: &state) else { return false }
         if !edits.isEmpty { try state.synchronize() }
         list.reports.report(reports)
         return true

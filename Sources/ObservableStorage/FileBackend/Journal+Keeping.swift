@@ -8,14 +8,15 @@ extension Journal {
         let (view, status) = try view(at: target)
         switch view {
         case .current(let state):
-            if state.hasRemainder { return try list.content(of: target).map { try replaceDamaged(state, over: $0, at: target) } }
+            if state.hasRemainder { return try list.content(of: target).flatMap { try replaceDamaged(state, over: $0, at: target) } }
             return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
                 || state.file.hasWrongAccess(besides: status) ? renew(state, of: target) : state
         case .none:
-            return try list.content(of: target).map { try make(over: $0, $0.entries, at: target) }
+            return try list.content(of: target).flatMap { try make(over: $0, $0.entries, at: target) }
         case .foreign(let state, let content):
             if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
-            return try adopt(content, in: state.file.header.boot == list.calls.boot ? state : renew(state, of: target), at: target)
+            let current = state.file.header.boot == list.calls.boot ? state : try renew(state, of: target)
+            return try current.flatMap { try adopt(content, in: $0, at: target) }
         case .lost(let state, let content):
             let entries = restored(state, over: content)
             // Another file may be at the path of the journal.
@@ -28,9 +29,8 @@ extension Journal {
             var isDone = false
             defer { if !isDone { remember(lost) } }
             guard var state = try prepare(at: target), let entries = state.entries else { return nil }
-            try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
-            isDone = true
-            return state
+            isDone = try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
+            return isDone ? state : nil
         case .copied(let file, let content): return try make(over: content, copied(file, content), at: target)
         }
     }
@@ -38,7 +38,7 @@ extension Journal {
     /// Makes a new journal without the bytes after the last record.
     ///
     /// It has a history of its own: others may know of commits that are lost.
-    private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState {
+    private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState? {
         let reason = "there is no complete record at byte \(state.end); a new journal was made without it"
         list.reports.report([.unreadable(file: state.file.path.path, reason: reason)])
         return try make(over: content, restored(state, over: content), at: target)
@@ -48,14 +48,14 @@ extension Journal {
     ///
     /// In a later run of the system they get a history of their own: a power failure may have removed commits that were not synchronized,
     /// but whose revisions others know.
-    private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState {
+    private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState? {
         let records = try state.file.records().records.map(\.record)
         return try make(
             history: state.file.header.history(in: list.calls.boot), first: state.file.header.first, records, after: state, at: target)
     }
 
     /// Appends the changes of another program as a commit, or as a gap if the entries before are not known.
-    private func adopt(_ content: FileContent, in state: JournalState, at target: ResolvedPath) throws -> JournalState {
+    private func adopt(_ content: FileContent, in state: JournalState, at target: ResolvedPath) throws -> JournalState? {
         var state = state
         // Otherwise commits over it could be durable, but not the list itself.
         try synchronize(content, at: target)
@@ -65,7 +65,7 @@ extension Journal {
         let commit = state.commit(edits ?? [:], at: list.calls.now(), by: JournalCommit.otherProgram)
         let adopted = JournaledList(
             content, at: edits == nil || !commit.isEmpty ? state.revision + 1 : state.revision, overrides: overrides, isGap: edits == nil)
-        try append(commit + [.list(adopted)], to: &state)
+        guard try append(commit + [.list(adopted)], to: &state) else { return nil }
         if state.entries == nil {
             state.load(content.entries, of: adopted)
             remember(state)
@@ -109,7 +109,7 @@ extension Journal {
     }
 
     /// Makes a new journal with a history of its own.
-    private func make(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState {
+    private func make(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState? {
         try synchronize(content, at: target)
         let base = content.identity == nil ? StorageEntries() : content.entries
         let first = JournaledList(content, at: 0, overrides: base.edits(to: entries))
@@ -120,7 +120,7 @@ extension Journal {
     private func make(
         history: UInt64, first: UInt64, _ records: [JournalRecord], over base: (entries: StorageEntries, list: JournaledList)? = nil,
         after earlier: JournalState?, at target: ResolvedPath
-    ) throws -> JournalState {
+    ) throws -> JournalState? {
         let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
         let made: (file: JournalFile, records: JournalRecords)?
         do throws(StorageError) {
@@ -132,7 +132,7 @@ extension Journal {
             if let status { try list.calls.requireWritable(status, at: target) }
             throw error
         }
-        guard let (file, written) = made else { throw SystemError(ESTALE) }
+        guard let (file, written) = made else { return nil }
         var state = JournalState(file, written, after: earlier)
         if state.entries == nil, let base { state.load(base.entries, of: base.list) }
         remember(state)
@@ -143,19 +143,19 @@ extension Journal {
     ///
     /// - Parameter placed: the list that was put in place; nil if none was.
     func settle(_ placed: JournaledList?, at target: ResolvedPath) throws {
-        _ = try withJournal(of: target) { _, state in
+        _ = try withJournal(of: target) { _, state -> JournalState? in
             // Otherwise another process has recorded it, or has put another list in place.
             if let placed, state.lists.count > 1, placed.isSame(as: state.lists.last),
                 placed.isFile(try FileIdentity(at: target, calls: list.calls))
             {
-                try append([.placed], to: &state)
+                guard try append([.placed], to: &state) else { return nil }
             }
-            _ = try shortened(state, at: target)
+            return try shortened(state, at: target)
         }
     }
 
-    /// The journal, or one with its last commits if it has become too long.
-    func shortened(_ state: JournalState, at target: ResolvedPath) throws -> JournalState {
+    /// The journal, or one with its last commits if it has become too long; nil if it has to be looked at again.
+    func shortened(_ state: JournalState, at target: ResolvedPath) throws -> JournalState? {
         guard state.end / 2 > keptSize else { return state }
         let kept = state.lastRecords(of: try state.file.records(), atLeast: keptSize)
         return try make(

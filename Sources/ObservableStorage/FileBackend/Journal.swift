@@ -167,13 +167,8 @@ final class Journal: Sendable {
         of target: ResolvedPath, timeout: Duration? = nil, _ body: (FileLock?, inout JournalState) throws -> Result?
     ) throws -> Result? {
         let result = try list.withFileLock(of: target, timeout: timeout) { lock -> Result? in
-            do {
-                guard var state = try prepare(at: target) else { return nil }
-                return try body(lock, &state)
-            } catch let error as SystemError where error.code == ESTALE {
-                // A writer with another lock file was faster.
-                return nil
-            }
+            guard var state = try prepare(at: target) else { return nil }
+            return try body(lock, &state)
         }
         return result ?? nil
     }

@@ -11,7 +11,6 @@ extension ListFile {
     ///
     /// - Parameter store: stores the edits of some logs; returns false if that has to be tried again.
     /// - Returns: false if the closure did.
-    @discardableResult
     func storeDeadLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
         var folder = EditLogFolder(list: target, listing: logListing.withLock { $0 }, calls: calls)
         defer { logListing.withLock { [folder] in $0 = folder.listing } }
