@@ -196,8 +196,8 @@ extension FileReplacement {
             let descriptor = try calls.openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             var file = TemporaryFile(path: target, descriptor: descriptor, random: temporary.random)
             do throws(SystemError) {
-                // As when it is restored from the copy, which would be written into that file.
-                guard let base, try calls.status(of: descriptor).identity.isSameFile(as: base) else {
+                // The copy would be written into that file as well.
+                guard try calls.isFile(descriptor, base) else {
                     step = "another file was put in its place; removing the copy \(copy.path)"
                     try calls.removeDurably(copy)
                     throw SystemError(EBUSY)

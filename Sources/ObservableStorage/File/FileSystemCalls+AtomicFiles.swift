@@ -168,8 +168,7 @@ extension FileSystemCalls {
         try writing(target.path, "restoring it from \(copy.path)") { () throws(SystemError) in
             let descriptor = try openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { discard(descriptor) }
-            // Another user may have put any file in its place, such as one that only this user may write.
-            guard try status(of: descriptor).identity.isSameFile(as: old.identity) else { throw SystemError(EBUSY) }
+            guard try isFile(descriptor, old.identity) else { throw SystemError(EBUSY) }
             try overwrite(descriptor, with: bytes)
             try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
             try removeDurably(copy)

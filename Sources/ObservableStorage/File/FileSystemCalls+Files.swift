@@ -41,8 +41,13 @@ extension FileSystemCalls {
     }
 
     func isFile(_ descriptor: Int32, at path: ResolvedPath) throws(SystemError) -> Bool {
-        guard let there = try status(at: path) else { return false }
-        return try status(of: descriptor).identity.isSameFile(as: there.identity)
+        try isFile(descriptor, status(at: path)?.identity)
+    }
+
+    /// Whether an open file is one that was examined: another user may put any other in its place, such as one that only this user may write.
+    func isFile(_ descriptor: Int32, _ examined: FileIdentity?) throws(SystemError) -> Bool {
+        guard let examined else { return false }
+        return try status(of: descriptor).identity.isSameFile(as: examined)
     }
 
     /// The status of the file at a path itself, with the target of a symbolic link; nil if there is none.
