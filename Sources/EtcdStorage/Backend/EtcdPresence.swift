@@ -127,9 +127,9 @@ struct EtcdPresence: Sendable {
     ///
     /// - Parameter end: the revision at the end, if it is known. Others may have been written outside of the replica since the last one there.
     func hasEnded(at end: Int64?, in replica: EtcdReplica) -> Bool {
-        if let end, isUncertain || replica.view.revision >= end { return replica.view.revision >= end }
-        // Another revision of the entry is an earlier one until the replica has come to the last one.
-        return replica.view.revision >= revision && replica.revisions.modRevision(of: name) != revision
+        // Another revision of the entry is an earlier one until the replica has come to the last one, which may be the one at the end.
+        let last = isUncertain ? end ?? revision : revision
+        return replica.view.revision >= last && replica.revisions.modRevision(of: name) != revision
     }
 }
 

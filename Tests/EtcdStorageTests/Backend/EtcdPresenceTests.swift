@@ -152,6 +152,10 @@
                 #expect(presence.hasEnded(at: nil, in: replica) == (revision == end))
                 (presence.revision, presence.isUncertain) = (first, true)
             }
+            // What was written last is outside of the replica.
+            #expect(!presence.hasEnded(at: end + 1, in: replica))
+            (presence.revision, presence.isUncertain) = (second, false)
+            #expect(presence.hasEnded(at: end + 1, in: replica))
         }
 
         @Test("Every store sees the entry until the presence ends, or is released; its own store at once")
