@@ -78,7 +78,7 @@ final class JournalFile: Sendable {
         from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail, skippingStored skipsStored: Bool = false
     ) throws(StorageError) -> JournalRecords? {
         try reading(from: offset) { () throws(SystemError) in
-            let (size, _) = try look()
+            let size = Int(try look().identity.size)
             guard size >= offset else { return nil }
             let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))
             let records = JournalRecords(first, from: offset, after: chain, skippingStored: skipsStored)
@@ -93,19 +93,19 @@ final class JournalFile: Sendable {
     }
 
     private func endsInPlace(at offset: Int) throws(SystemError) -> Bool {
-        let (size, isInPlace) = try look()
-        guard isInPlace, size >= offset else { return false }
-        let count = min(JournalFormat.Record.body, size - offset)
+        // Another file that replaces it takes its name.
+        let status = try look()
+        let count = min(JournalFormat.Record.body, Int(status.identity.size) - offset)
+        guard status.links > 0, count >= 0 else { return false }
         return try calls.bytes(of: descriptor, at: offset, count: count).withUnsafeBytes(\.isZero)
     }
 
-    /// The size of the file, and whether it has a name, which it loses when another file replaces it.
-    private func look() throws(SystemError) -> (size: Int, isInPlace: Bool) {
+    /// The status of the file, unless that is too large to be read.
+    private func look() throws(SystemError) -> FileStatus {
         let status = try calls.untimedStatus(of: descriptor)
-        let size = Int(clamping: status.identity.size)
-        guard size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
-        self.size.store(size, ordering: .relaxed)
-        return (size, status.links > 0)
+        guard status.identity.size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
+        size.store(Int(status.identity.size), ordering: .relaxed)
+        return status
     }
 
     private func reading<Result>(from offset: Int, _ body: () throws(SystemError) -> Result) throws(StorageError) -> Result {
