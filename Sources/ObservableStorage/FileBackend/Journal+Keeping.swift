@@ -5,14 +5,14 @@ import PropertyListCoding
 extension Journal {
     /// The journal, ready for commits; nil if it has to be looked up again.
     func prepare(at target: ResolvedPath) throws -> JournalState? {
-        let (view, status) = try view(at: target)
+        let (view, status, inode) = try view(at: target)
         switch view {
         case .current(let state):
             if state.hasRemainder { return try list.content(of: target).flatMap { try replaceDamaged(state, over: $0, at: target) } }
             return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
                 || state.file.hasWrongAccess(besides: status) ? renew(state, of: target) : state
         case .none:
-            return try list.content(of: target).flatMap { try make(over: $0, $0.entries, at: target) }
+            return try list.content(of: target).flatMap { try make(over: $0, $0.entries, insteadOf: inode, at: target) }
         case .foreign(let state, let content):
             if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
             let current = state.file.header.boot == list.calls.boot ? state : try renew(state, of: target)
@@ -20,7 +20,7 @@ extension Journal {
         case .lost(let state, let content):
             let entries = restored(state, over: content)
             // Another file may be at the path of the journal.
-            guard try entry(of: target)?.isJournal == false else { return try make(over: content, entries, at: target) }
+            if try entry(of: target)?.isJournal != false { return try make(over: content, entries, insteadOf: inode, at: target) }
             try leave(state, entries, over: content)
             return nil
         case .replaced(let state, let lost):
@@ -31,7 +31,7 @@ extension Journal {
             guard var state = try prepare(at: target), let entries = state.entries else { return nil }
             isDone = try append(state.commit(lost.remaining { entries[$0] }, at: list.calls.now()), to: &state)
             return isDone ? state : nil
-        case .copied(let file, let content): return try make(over: content, copied(file, content), at: target)
+        case .copied(let file, let content): return try make(over: content, copied(file, content), insteadOf: inode, at: target)
         }
     }
 
@@ -41,7 +41,7 @@ extension Journal {
     private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState? {
         let reason = "there is no complete record at byte \(state.end); a new journal was made without it"
         list.reports.report([.unreadable(file: state.file.path.path, reason: reason)])
-        return try make(over: content, restored(state, over: content), at: target)
+        return try make(over: content, restored(state, over: content), insteadOf: state.file.inode, at: target)
     }
 
     /// Writes the records of a journal to another file: after a failed synchronization, the system may consider lost data written.
@@ -109,23 +109,27 @@ extension Journal {
     }
 
     /// Makes a new journal with a history of its own.
-    private func make(over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath) throws -> JournalState? {
+    ///
+    /// - Parameter inode: the number of the file at its path; nil if there is none.
+    private func make(
+        over content: FileContent, _ entries: StorageEntries, insteadOf inode: UInt64?, at target: ResolvedPath
+    ) throws -> JournalState? {
         try synchronize(content, at: target)
         let base = content.identity == nil ? StorageEntries() : content.entries
         let first = JournaledList(content, at: 0, overrides: base.edits(to: entries))
         return try make(
-            history: list.calls.random(), first: 0, [.list(first)], over: (content.entries, first), after: nil, at: target)
+            history: list.calls.random(), first: 0, [.list(first)], over: (content.entries, first), insteadOf: inode, at: target)
     }
 
     private func make(
         history: UInt64, first: UInt64, _ records: [JournalRecord], over base: (entries: StorageEntries, list: JournaledList)? = nil,
-        after earlier: JournalState?, at target: ResolvedPath
+        after earlier: JournalState? = nil, insteadOf inode: UInt64? = nil, at target: ResolvedPath
     ) throws -> JournalState? {
         let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
         let made: (file: JournalFile, records: JournalRecords)?
         do throws(StorageError) {
             made = try JournalFile.make(
-                of: target, history: history, first: first, records, insteadOf: earlier, besides: status,
+                of: target, history: history, first: first, records, after: earlier, insteadOf: inode, besides: status,
                 protection: list.configuration.protection, calls: list.calls)
         } catch {
             // That the list may not be written is more specific.

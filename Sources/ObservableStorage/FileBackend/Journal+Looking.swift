@@ -4,15 +4,17 @@ import Synchronization
 
 // Looking at the journal and its list.
 extension Journal {
-    /// The list and the journal that are currently at their paths, and the status of the list; nil if it is missing.
-    func view(at target: ResolvedPath) throws -> (view: JournalView, list: FileStatus?) {
+    /// The list and the journal that are currently at their paths, the status of the list, and the number of the file at the path of the
+    /// journal; nil for those that are missing.
+    func view(at target: ResolvedPath) throws -> (view: JournalView, list: FileStatus?, journal: UInt64?) {
         var waited: Duration = .zero
         for _ in 0..<Self.maximumAttempts {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
             let status = try list.calls.reading(target.path) { () throws(SystemError) in try list.calls.status(at: target) }
+            let entry = try entry(of: target)
             let findings = JournalFindings(
-                known: known, list: status?.identity, journal: try current(of: target, known), isReadOnly: list.isReadOnly)
+                known: known, list: status?.identity, journal: try current(of: target, entry, known), isReadOnly: list.isReadOnly)
             var step = findings.next()
             if case .readList(let mayReturn) = step {
                 if mayReturn, waited < ListFile.missingGrace {
@@ -29,14 +31,16 @@ extension Journal {
             case .current(let state): keep(state, after: known)
             case .foreign, .lost, .replaced, .copied: break
             }
-            return (view, status)
+            return (view, status, entry?.status.identity.inode)
         }
         throw StorageError.unreadable(file: list.name, reason: "it keeps changing while it is read")
     }
 
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
-    private func current(of target: ResolvedPath, _ known: JournalState?) throws(StorageError) -> JournalState? {
-        guard let (status, isJournal) = try entry(of: target), isJournal else { return nil }
+    private func current(
+        of target: ResolvedPath, _ entry: (status: FileStatus, isJournal: Bool)?, _ known: JournalState?
+    ) throws(StorageError) -> JournalState? {
+        guard let (status, isJournal) = entry, isJournal else { return nil }
         if let known, known.file.inode == status.identity.inode { return try known.continued() }
         do throws(StorageError) {
             guard let file = try JournalFile.open(of: target, calls: list.calls) else { return nil }

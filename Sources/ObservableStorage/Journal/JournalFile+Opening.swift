@@ -56,12 +56,13 @@ extension JournalFile {
     ///
     /// - Parameters:
     ///   - first: the revision before the first record.
-    ///   - earlier: the journal that it continues; nil if it replaces none, or one that is not read.
+    ///   - earlier: the journal that it continues; nil if there is none, or one that is not read.
+    ///   - replaced: the inode number of the file that it replaces; nil if there was none.
     ///   - status: the status of the list, whose owner and permissions it gets.
-    /// - Returns: nil if another writer has added to the earlier journal, or has replaced it.
+    /// - Returns: nil if another writer has added to the earlier journal, or has made another one.
     static func make(
-        of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], insteadOf earlier: JournalState?,
-        besides status: FileStatus?, protection: FileProtection?, calls: FileSystemCalls
+        of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], after earlier: JournalState?,
+        insteadOf replaced: UInt64?, besides status: FileStatus?, protection: FileProtection?, calls: FileSystemCalls
     ) throws(StorageError) -> (file: JournalFile, records: JournalRecords)? {
         let path = list.journal
         return try calls.writing(list.path, "making its journal \(path.path)") { () throws(SystemError) in
@@ -100,6 +101,10 @@ extension JournalFile {
             if let earlier {
                 guard try earlier.file.exclusively(after: earlier.end, rename) else { return nil }
             } else {
+                // A writer with another lock file may be about to make one as well: each locks the folder.
+                _ = calls.tryLock(folder, pauses: pauses)
+                defer { calls.releaseLock(folder) }
+                guard try calls.untimedStatus(at: path)?.identity.inode == replaced else { return nil }
                 try rename()
             }
             calls.releaseLock(descriptor)

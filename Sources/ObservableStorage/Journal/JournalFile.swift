@@ -121,7 +121,7 @@ final class JournalFile: Sendable {
     // MARK: Writing
 
     // As long as for the list. A program that keeps the journal locked does not prevent writing, and is waited for once.
-    private static let pauses = 250
+    static let pauses = 250
 
     /// Runs a closure unless another writer has appended anything after an offset, or has replaced the file, which none can do meanwhile.
     ///

@@ -69,13 +69,9 @@ struct JournalLockTests {
     func shortening() throws {
         let isBegun = Lock(false)
         var calls = FileSystemCalls.live
-        calls.synchronize = { [fixture] descriptor throws(SystemError) in
+        calls.synchronize = { [self] descriptor throws(SystemError) in
             try FileSystemCalls.live.synchronize(descriptor)
-            // A folder has no bytes.
-            let bytes = FileSystemCalls.live.ifPossible { () throws(SystemError) in
-                try FileSystemCalls.live.bytes(of: descriptor, at: 0, count: JournalHeader.size)
-            }
-            guard bytes?.withUnsafeBytes({ JournalHeader($0) != nil }) == true, !isBegun.exchange(true) else { return }
+            guard isJournal(descriptor), !isBegun.exchange(true) else { return }
             unlink(fixture.list.lockFile.path)
             do {
                 try fixture.backend().set(["theirs": true])
@@ -88,6 +84,59 @@ struct JournalLockTests {
         try own.checkpoint()
         #expect(isBegun.withLock { $0 })
         #expect(try values() == ["count": 1, "theirs": true])
+    }
+
+    @Test("Of two writers that both find no journal, one makes it, and the other commits to that", arguments: [false, true])
+    func making(isRenaming: Bool) throws {
+        let fixture = try JournalFixture(["count": 1])
+        let folder = Lock<Int32?>(nil)
+        let isBegun = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            try FileSystemCalls.live.lock(descriptor)
+            if !isBegun.withLock({ $0 }) { folder.exchange(descriptor) }
+        }
+        // Another writer makes one, or waits for the lock of the folder until this one has been renamed.
+        let others = { @Sendable (place: @escaping @Sendable () -> Void) in
+            unlink(fixture.list.lockFile.path)
+            var theirs = FileSystemCalls.live
+            theirs.pause = { _ in place() }
+            do {
+                try fixture.backend(calls: theirs).set(["theirs": true])
+            } catch {
+                Issue.record(error)
+            }
+            place()
+        }
+        calls.renameFile = { from, to throws(SystemError) in
+            guard isRenaming, !isBegun.exchange(true) else { return try FileSystemCalls.live.renameFile(from, to) }
+            let isPlaced = Lock(false)
+            others {
+                guard !isPlaced.exchange(true) else { return }
+                do {
+                    try FileSystemCalls.live.renameFile(from, to)
+                    if let folder = folder.withLock({ $0 }) { try FileSystemCalls.live.unlock(folder) }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        calls.synchronize = { descriptor throws(SystemError) in
+            try FileSystemCalls.live.synchronize(descriptor)
+            guard !isRenaming, self.isJournal(descriptor), !isBegun.exchange(true) else { return }
+            others {}
+        }
+        try fixture.backend(calls: calls).set(["own": true])
+        #expect(isBegun.withLock { $0 })
+        #expect(try fixture.backend().load().values == ["count": 1, "own": true, "theirs": true])
+    }
+
+    /// A folder has no bytes.
+    private func isJournal(_ descriptor: Int32) -> Bool {
+        let bytes = FileSystemCalls.live.ifPossible { () throws(SystemError) in
+            try FileSystemCalls.live.bytes(of: descriptor, at: 0, count: JournalHeader.size)
+        }
+        return bytes?.withUnsafeBytes { JournalHeader($0) != nil } == true
     }
 
     @Test("A program that keeps the journal locked delays one commit, and not each")
