@@ -16,7 +16,8 @@ final class ListFile: Sendable {
     /// Receives errors that no call throws, such as that the file was deleted, or that edits of dead stores conflict with it.
     let reports = BackendReports()
     let lock = LockOwner<ResolvedPath>()
-    /// The format of the file when it was last read or written, as its index; atomic because setters read it.
+    /// The format of the file when it was last read or written, as its index; binary before, in which every value can be stored. Atomic
+    /// because setters read it.
     private let formatIndex = Atomic(0)
     /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
@@ -38,8 +39,6 @@ final class ListFile: Sendable {
         self.configuration = configuration.effective
         self.isOutsideContainer = isOutsideContainer ?? calls.rules.forbidsLockWhileSuspended(of: self.name)
         self.calls = calls
-        // That of a file that was not read yet.
-        record(newFormat)
     }
 
     deinit {

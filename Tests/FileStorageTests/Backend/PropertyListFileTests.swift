@@ -113,14 +113,28 @@ struct PropertyListFileTests {
         #expect(try written() == (["count": 1, "value": 5], .xml))
     }
 
-    @Test("A setter rejects a name that XML cannot represent, also before the file exists, or was read", arguments: [false, true])
-    func refusedName(isUnread: Bool) async throws {
+    @Test(
+        "While a file cannot be read, nothing is refused or rounded for the format that a new one would have",
+        arguments: [PropertyListFormat.xml, .json])
+    func unknownFormat(newFormat: PropertyListFormat) async throws {
+        try folder.makeFolder("folder")
+        try folder.link("settings.plist", to: "folder")
+        let backend = PropertyListFile(at: file, configuration: .with { $0.format = newFormat })
+        let store = ObservableStore(backend: backend, layersIfReadable: nil)
+        let (key, date) = (StorageKey("date", default: Date.distantPast), Date(timeIntervalSinceReferenceDate: 1.5))
+        try store.set(date, for: key)
+        #expect(store[key] == date)
+        try PropertyListValue.dictionary(["count": 1]).encoded(as: .binary).write(to: folder.file("list"))
+        try #require(rename(folder.link("other", to: "list"), file.path) == 0)
+        try await store.flush()
+        #expect(try written() == (["count": 1, "date": .date(date)], .binary))
+        try await store.close()
+    }
+
+    @Test("A setter rejects a name that XML cannot represent, also before the file exists")
+    func refusedName() async throws {
         let backend = PropertyListFile(at: file, configuration: .with { $0.format = .xml })
         let name = "a\u{1}b"
-        if isUnread {
-            #expect(throws: StorageError.self) { try backend.storable("text", for: name) }
-            return
-        }
         let store = try ObservableStore(backend: backend)
         #expect(throws: StorageError.self) { try store.set(1, for: StorageKey(name, default: 0)) }
         #expect(throws: StorageError.self) { try store.set(true, for: StorageKey("dictionary", "\u{FFFF}", default: false)) }
