@@ -15,8 +15,11 @@ struct JournalLockTests {
         try fixture.backend().set(["first": .string(String(repeating: "x", count: 1_000))])
     }
 
-    /// Commits while another writer does something between the last check and the writing; what that waits for is the end of the commit.
-    private func commit(while other: @escaping @Sendable (PropertyListFile) throws -> Void) throws {
+    /// Commits while another writer does something between the last check and the end of the writing; what that waits for is the end of
+    /// the commit.
+    ///
+    /// - Parameter count: how many bytes are written before.
+    private func commit(after count: Int = 0, while other: @escaping @Sendable (PropertyListFile) throws -> Void) throws {
         let lockFile = fixture.list.lockFile.path
         let isBegun = Lock(false)
         let isWritten = Lock(false)
@@ -25,6 +28,7 @@ struct JournalLockTests {
             guard !isBegun.exchange(true) else { return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset) }
             unlink(lockFile)
             let content = Data(bytes)
+            try FileSystemCalls.live.writeAll(content.prefix(count), to: descriptor, at: offset)
             let write = { @Sendable in
                 guard !isWritten.exchange(true) else { return }
                 do {
@@ -59,9 +63,9 @@ struct JournalLockTests {
         return values
     }
 
-    @Test("Of two commits at the same place of the journal, neither is overwritten")
-    func commits() throws {
-        try commit { try $0.set(["theirs": true]) }
+    @Test("Of two commits at the same place of the journal, neither is overwritten", arguments: [0, 8, 40])
+    func commits(count: Int) throws {
+        try commit(after: count) { try $0.set(["theirs": true]) }
         #expect(try values() == ["count": 1, "own": true, "theirs": true])
     }
 
