@@ -58,11 +58,7 @@ struct EditLogFixture {
 
     /// Leaves a log as a process does that is killed.
     func leaveLog(_ edits: [LoggedEdit], committed: UInt64 = 0, halfSize: Int = 65_536) throws {
-        let log = try EditLogFolder(list: list, calls: .live).makeLog(halfSize: halfSize)
-        log.publish()
-        for edit in edits { precondition(log.add(edit)) }
-        if committed > 0 { log.markCommitted(upTo: committed, in: nil) }
-        withExtendedLifetime(log) {}
+        try EditLogFolder(list: list, calls: .live).leaveLog(edits, committed: committed, halfSize: halfSize)
     }
 
     /// The bytes of the log in the folder, of which there is only one.
@@ -81,6 +77,17 @@ struct EditLogFixture {
             defer { over = value }
             return LoggedEdit(key: key, path: path, over: over.fingerprint, value: value, sequence: UInt64(index) + 1)
         }
+    }
+}
+
+extension EditLogFolder {
+    /// Leaves a log as a process does that is killed.
+    func leaveLog(_ edits: [LoggedEdit], committed: UInt64 = 0, halfSize: Int = 65_536) throws {
+        let log = try makeLog(halfSize: halfSize)
+        log.publish()
+        for edit in edits { precondition(log.add(edit)) }
+        if committed > 0 { log.markCommitted(upTo: committed, in: nil) }
+        withExtendedLifetime(log) {}
     }
 }
 

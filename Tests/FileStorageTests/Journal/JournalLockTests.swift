@@ -133,6 +133,7 @@ struct JournalLockTests {
         try fixture.backend(calls: calls).set(["own": true])
         #expect(isBegun.withLock { $0 })
         #expect(try fixture.backend().load().values == ["count": 1, "own": true, "theirs": true])
+        #expect(try fixture.folder.names().allSatisfy { !$0.hasSuffix(".tmp") })
     }
 
     /// A folder has no bytes.
@@ -141,6 +142,49 @@ struct JournalLockTests {
             try FileSystemCalls.live.bytes(of: descriptor, at: 0, count: JournalHeader.size)
         }
         return bytes?.withUnsafeBytes { JournalHeader($0) != nil } == true
+    }
+
+    /// A writer that has read the journal, and that another one overtakes just before it locks the journal.
+    private func backend(behind other: @escaping @Sendable (PropertyListFile) throws -> Void) throws -> PropertyListFile {
+        let isBegun = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.lock = { [self] descriptor throws(SystemError) in
+            if isJournal(descriptor), !isBegun.exchange(true) {
+                unlink(fixture.list.lockFile.path)
+                do {
+                    try other(fixture.backend(.full(keeping: 256)))
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            try FileSystemCalls.live.lock(descriptor)
+        }
+        let backend = fixture.backend(calls: calls)
+        _ = try backend.load()
+        return backend
+    }
+
+    @Test("A commit to a journal that was replaced just before it was locked is in the new one")
+    func overtaken() throws {
+        // So that nothing is appended to it before.
+        try fixture.backend().checkpoint()
+        let replaced = try JournalFile.open(of: fixture.list, calls: .live)?.inode
+        let own = try backend { other in
+            _ = try other.load()
+            try other.checkpoint()
+        }
+        try own.set(["own": true])
+        #expect(try values() == ["count": 1, "own": true])
+        #expect(try JournalFile.open(of: fixture.list, calls: .live)?.inode != replaced)
+    }
+
+    @Test("What another writer commits while the edits of a dead store are replayed is in the entries afterwards, and so are those edits")
+    func replaying() throws {
+        let own = try backend { try $0.set(["theirs": true]) }
+        try EditLogFolder(list: fixture.list, calls: .live).leaveLog(EditLogFixture.chain("count", from: 1, [2]))
+        let entries = try own.edit { _ in }
+        #expect(entries["theirs"] == true && entries["count"] == 2)
+        #expect(try values() == ["count": 2, "theirs": true])
     }
 
     @Test("A program that keeps the journal locked delays one commit, and not each")
