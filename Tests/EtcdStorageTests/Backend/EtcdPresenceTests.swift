@@ -89,6 +89,34 @@
             #expect(try await keyValue(fixture)?.value == other)
         }
 
+        @Test("A request to store that no member has taken leaves no doubt about what is stored")
+        func notTaken() async throws {
+            try await withEnoughTime { time in
+                let isRefused = Lock(false)
+                let server = try GRPCServer { call in
+                    guard call.receive() != nil else { return }
+                    guard call.path == TxnRequest().path else {
+                        return call.respond(LeaseRequest.Response(lease: 7, timeToLive: 60).message)
+                    }
+                    isRefused.exchange(true)
+                    call.reset(HTTP2ErrorCode.refusedStream)
+                }
+                let configuration = EtcdConfiguration(
+                    endpoints: [server.endpoint.description], prefix: "", requestTimeout: time, connectTimeout: time)
+                let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+                var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
+                do {
+                    try await presence.store(isReplacing: true)
+                    Issue.record("stored")
+                } catch let unavailable as EtcdUnavailable {
+                    // On a busy machine, the time may be over before.
+                    guard isRefused.withLock({ $0 }), !unavailable.mayHaveArrived else { return false }
+                }
+                #expect(!presence.isUncertain)
+                return true
+            }
+        }
+
         @Test("A presence that ends while it is stored again has ended after the replica has come to its end, not to an earlier removal")
         func storedAgainAtEnd() async throws {
             let fixture = try await EtcdFixture()

@@ -49,6 +49,26 @@ struct EditLogTests {
         try await store.close()
     }
 
+    @Test("The reason why a larger file could not be made is told until all edits are stored, and not when the next one is needed")
+    func clearedReason() throws {
+        let fixture = try EditLogFixture()
+        var log = EditLog(isOn: true)
+        log.append("k", over: nil, 1, sequence: 1)
+        try makeFiles(for: &log, fixture)
+        log.append("k", over: 1, .data(Data(count: 1 << 20)), sequence: 2)
+        let error = StorageError.unwritable(file: fixture.file.path, reason: "No space left on device")
+        log.refuse(EditLogRefusal(error: error))
+        #expect(log.objection == error)
+        log.markCommitted(upTo: 2, in: fixture.list, nil, removed: nil)
+        #expect(log.objection == error)
+        log.allowAgain()
+        #expect(log.objection == nil)
+        // Another process removes the file.
+        log.markCommitted(upTo: 2, in: fixture.list, nil, removed: log.file)
+        #expect(log.isBehind && log.objection == nil)
+        log.takeFile()?.remove()
+    }
+
     @Test("Setting one value again and again does not fill the log, however long it cannot be written")
     func endlessEdits() throws {
         let fixture = try EditLogFixture()
