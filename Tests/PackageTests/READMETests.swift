@@ -246,6 +246,25 @@ struct READMETests {
         try await store.close()
     }
 
+    @Test("A file of another program is only read, and a value that does not fit is a failure")
+    func failures() async throws {
+        try Data(#"{"port": "http"}"#.utf8).write(to: url)
+        let reader = Task {
+            let config = try ObservableStore(at: url, access: .readOnly)  // a file that others write: nothing is locked or written
+            let port = config[StorageKey("port", default: 8080)]  // 8080, because a string is stored
+            for await failure in config.failures {
+                print("\(failure)")  // key "port": expected Int, found string; what is stored was left as it is
+            }
+            return port
+        }
+        #expect(
+            try await printed.elements(count: 1)
+                == [#"key "port": expected Int, found string; what is stored was left as it is"#])
+        reader.cancel()
+        #expect(try await reader.value == 8080)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: url.deletingLastPathComponent().path) == ["settings.plist"])
+    }
+
     @Test("Every Swift snippet of the README is in this file")
     func snippets() throws {
         let source = URL(filePath: #filePath)
@@ -276,13 +295,40 @@ struct READMETests {
         }
     }
 
+    @Test("Every suite and function that the page Reliability names exists")
+    func namedSuites() throws {
+        let source = URL(filePath: #filePath)
+        let package = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let page = package.appending(path: "Sources/ObservableStorage/Documentation.docc/Reliability.md")
+        let files = try Self.texts(below: package.appending(path: "Tests"))
+        let titles = Set(files.flatMap { $0.matches(of: /@Suite\(\s*"([^"]+)"/).map { String($0.1) } })
+        let rows = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n").filter { $0.hasPrefix("| ") }
+        let names = rows.flatMap { row in
+            (row.dropLast(2).components(separatedBy: " | ").last ?? "").matches(of: /`([^`]+)`/).map { String($0.1) }
+        }
+        try #require(names.count > 100)
+        for name in names {
+            let parts = name.split(separator: ".")
+            if let suite = parts.first, suite.hasSuffix("Tests") {
+                let functions = parts.dropFirst().map { "func \($0)(" }
+                let isNamed = files.contains { file in
+                    ["struct", "class", "extension"].contains { file.contains("\($0) \(suite) ") } && functions.allSatisfy(file.contains)
+                }
+                #expect(isNamed, "\(name)")
+            }
+            if name.contains(" ") { #expect(titles.contains(name), "\(name)") }
+        }
+    }
+
+    /// The texts of all Swift files below a folder.
+    private static func texts(below folder: URL) throws -> [String] {
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
+        return try files.filter { $0.pathExtension == "swift" }.map { try String(contentsOf: $0, encoding: .utf8) }
+    }
+
     /// The names of all tests in the files below a folder.
     private static func tests(below folder: URL) throws -> Set<String> {
-        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
-        return try files.filter { $0.pathExtension == "swift" }.reduce(into: []) { names, file in
-            let text = try String(contentsOf: file, encoding: .utf8)
-            for match in text.matches(of: /@Test\(\s*"([^"]+)"/) { names.insert(String(match.1)) }
-        }
+        Set(try texts(below: folder).flatMap { $0.matches(of: /@Test\(\s*"([^"]+)"/).map { String($0.1) } })
     }
 
     /// Words separated by one space, without imports, which are at the top of the file.
