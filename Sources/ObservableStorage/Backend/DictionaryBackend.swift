@@ -7,9 +7,10 @@ import Synchronization
 ///
 /// ```swift
 /// let backend = DictionaryBackend(name: file.path) {
-///     try JSONDecoder().decode([String: PropertyListValue].self, from: Data(contentsOf: file))
+///     guard FileManager.default.fileExists(atPath: file.path) else { return [:] }
+///     return try JSONDecoder().decode([String: PropertyListValue].self, from: Data(contentsOf: file))
 /// } set: { entries in
-///     try JSONEncoder().encode(entries.values).write(to: file)
+///     try JSONEncoder().encode(entries.values).write(to: file, options: .atomic)
 /// }
 /// ```
 ///
@@ -67,7 +68,7 @@ public final class DictionaryBackend: BlockingStorageBackend {
         try queue.sync { (StorageEntries(try read()), editCount.load(ordering: .relaxed)) }
     }
 
-    /// Has the stores read the entries again, after others have changed the storage.
+    /// Makes the stores read the entries again. Call it after others may have changed the storage.
     public func reportChanges() {
         edits.publish(.changed)
     }

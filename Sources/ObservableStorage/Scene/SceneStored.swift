@@ -2,15 +2,15 @@
 ///
 /// ```swift
 /// final class Editor: SceneStoring {
-///     let sceneID: String?
+///     let sceneID: String? = "main"
 ///     @SceneStored("age") var age = 24
 ///     @SceneStored("name") var name: String?
 /// }
 /// ```
 ///
 /// Before its object has a scene, a property has the application's value, and each access looks for the scene. A value set before is kept,
-/// and set in the scene by the first access after there is one; for an object of UIKit or AppKit, at the latest when its scene becomes
-/// active or enters the background, its window becomes the key window, or the application ends. If the object is released before, the
+/// and set in the scene by the first access after there is one. For an object of UIKit or AppKit, that is done at the latest when its scene
+/// becomes active or enters the background, its window becomes the key window, or the application ends. If the object is released before, the
 /// application's store reports it in its `failures`. An object that leaves its scene keeps using it until it is in another one.
 @propertyWrapper
 public struct SceneStored<Value: Sendable> {

@@ -3,9 +3,9 @@ import FoundationSubset
 // The stores of the standard folder for settings.
 extension ObservableStore {
     /// Opens the store of a suite in the standard folder for settings: `NAME.plist` in the configuration folder on Linux, which is the file
-    /// of `UserDefaults(suiteName:)` there except in a service, and in Application Support on Apple's systems. `prefs NAME` uses the same
-    /// file, and `prefs --state NAME` that of state. On tvOS it is in Caches, as applications have no other folder there, where the system
-    /// may remove it: ``durability`` is ``EditDurability/purgeable``.
+    /// of `UserDefaults(suiteName:)` there except in a service, and in Application Support on Apple's systems. `prefs read NAME` reads the same
+    /// file, and `prefs read NAME --state` that of state. On tvOS it is in Caches, the only folder that applications have there, from which the
+    /// system may remove it: ``durability`` is ``EditDurability/purgeable``.
     ///
     /// ```swift
     /// let recent = ObservableStore(suiteName: "org.example.editor", kind: .state)

@@ -8,7 +8,7 @@ public enum StorageError: Error, Sendable, Hashable {
     case unreadable(file: String, reason: String, edits: EditOutcome? = nil)
     /// The file is not a property list with a dictionary at its root; it was not changed.
     ///
-    /// The position is an offset in bytes, and in XML also a line and a column, both counted from 1.
+    /// The position is an offset in bytes, and in XML and JSON also a line and a column, both counted from 1.
     case malformed(
         file: String, offset: Int?, line: Int? = nil, column: Int? = nil, reason: String, edits: EditOutcome? = nil)
     /// The file cannot be written.
@@ -48,14 +48,13 @@ public enum StorageError: Error, Sendable, Hashable {
     case mandatory(key: String)
     /// The scene was discarded, so that no value can be set in it: nothing would ever remove it. Nothing was changed.
     case discardedScene(key: String)
-    /// The store was closed before.
+    /// The store is closed.
     case closed
     /// Two keys of a group have the same name, so that they are one entry.
     case repeatedName(key: String, group: String)
     /// The values of a group are not valid together, by its own rule.
     case invalidGroup(group: String, reason: String)
-    /// A name is stored, or a value is asked for by it, that no key of a group has; the nearest is that of a key of which it may be a
-    /// misspelling.
+    /// No key of the group has this name, which is stored or was asked for; `nearest` is the name of a key of which it may be a misspelling.
     case unknownName(key: String, group: String, nearest: String? = nil)
     /// A value is stored under an earlier name of a key, possibly by an earlier version of the program, although its present name has one.
     case superseded(key: String, earlierName: String)
