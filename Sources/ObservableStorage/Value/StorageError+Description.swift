@@ -31,7 +31,7 @@ extension StorageError: CustomStringConvertible {
             """
         case .conflict(let file, let keys):
             """
-            \(file): the last edits of a process that was killed are dropped, of \(Self.text(keys)): somebody else has changed the same \
+            \(file): the last edits of a process that was killed are dropped, of \(Self.text(keys)): another writer has changed the same \
             since, and what is stored was left as it is; set them again if they are still wanted
             """
         case .readOnly(let file):
@@ -40,13 +40,13 @@ extension StorageError: CustomStringConvertible {
             "\(file): cannot be watched: \(reason); it is polled instead"
         case .mountedFile(let file):
             """
-            \(file): is mounted as a single file (a bind mount, such as a Kubernetes subPath): when it is replaced outside of the mount, that \
-            is never seen here, only what is written into it; mount the folder that holds it instead
+            \(file): is mounted as a single file (a bind mount, such as a Kubernetes subPath): a file that replaces it outside of the mount is \
+            never visible here, only what is written into it; mount the folder that holds it instead
             """
         case .undecodable(let key, let expected, let found, _):
             "key \"\(key)\": expected \(expected), found \(found); what is stored was left as it is"
         case .unencodable(let key, let reason, _):
-            "key \"\(key)\": cannot be stored: \(reason); what was stored before still is"
+            "key \"\(key)\": cannot be stored: \(reason); what was stored before is unchanged"
         case .tooLarge(let key?, let reason):
             "key \"\(key)\": too large for the storage: \(reason); nothing was changed"
         case .tooLarge(nil, let reason):
@@ -54,7 +54,7 @@ extension StorageError: CustomStringConvertible {
         case .outcomeUnknown(let storage, let reason, let edits):
             "\(storage): it is not known whether the edits were stored: \(reason)\(Self.text(edits))"
         case .historyLost(let storage, let reason):
-            "\(storage): \(reason); everything is read anew"
+            "\(storage): \(reason); everything is read again"
         case .mandatory(let key):
             "key \"\(key)\": prescribed by the administrator, so it cannot be set; nothing was changed"
         case .discardedScene(let key):
@@ -76,7 +76,7 @@ extension StorageError: CustomStringConvertible {
         case .superseded(let key, let earlierName):
             """
             key "\(key)": its earlier name "\(earlierName)" has another value, which an earlier version of the program may have stored since; \
-            it is not used; set the key, to that value or another one, to settle this
+            it is not used; set the key, to that value or another one, to resolve this
             """
         case .invalidOverride(let name, let key, let reason):
             "\(name): cannot be used for the key \"\(key)\": \(reason); correct it, or remove it"

@@ -38,7 +38,7 @@ extension Command {
             Writing creates missing dictionaries. --literal takes KEY as one name.
             """
         ),
-        ("Options", "Options may stand anywhere before --, which ends them."),
+        ("Options", "Allowed anywhere before --, which ends them. --help explains a command, and prefs --version prints the version."),
         ("Exit status", "\(exitStatuses.enumerated().map { "\($0) \($1)" }.joined(separator: "; "))."),
     ]
 
