@@ -1,6 +1,6 @@
 public import ObservableStorage
 
-/// What a `StorageBackend` has to keep, and what it may know besides.
+/// What a `StorageBackend` must guarantee, and what it may also provide.
 ///
 /// A test of a backend checks each of them, on an empty storage:
 ///
@@ -12,7 +12,7 @@ public import ObservableStorage
 /// }
 /// ```
 ///
-/// A backend that has no revisions, differences, commits or limits has nothing to keep of those.
+/// For a backend that has no revisions, differences, commits or limits, those checks succeed.
 public enum BackendPromise: String, Sendable, CaseIterable {
     /// An edit runs on the latest entries, with no other edit in between, by any process that uses the storage.
     case order
@@ -41,7 +41,7 @@ public enum BackendPromise: String, Sendable, CaseIterable {
     ///   - timeout: how long to wait for a report.
     ///   - interrupt: called with true to make the storage unreachable, and with false to make it reachable again; nil if the test has no
     ///     means to do so. Only ``reachability`` calls it.
-    ///   - open: opens the storage as one more process would. It returns the same backend each time if only one may use the storage.
+    ///   - open: opens the storage as another process would. It returns the same backend each time if only one may use the storage.
     /// - Throws: ``BrokenPromise``.
     public func check(
         timeout: Duration = .seconds(60), interrupt: (@Sendable (Bool) async throws -> Void)? = nil,

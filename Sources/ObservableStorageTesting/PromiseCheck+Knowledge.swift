@@ -1,7 +1,7 @@
 import FoundationSubset
 import ObservableStorage
 
-// What a backend may know besides.
+// What a backend may also provide.
 extension PromiseCheck {
     private static let edits: [@Sendable (inout StorageEntries) throws -> Void] = [
         { ($0["a"], $0["b"]) = (1, "text") }, { $0["a"] = ["list"] }, { ($0["b"], $0["c"]) = (nil, true) }, { $0["a"] = nil },

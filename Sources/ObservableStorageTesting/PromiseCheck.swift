@@ -56,7 +56,7 @@ struct PromiseCheck: Sendable {
     }
 }
 
-// What a backend has to keep.
+// What a backend must guarantee.
 extension PromiseCheck {
     func order() async throws {
         let stored = try await concurrently(0..<4, 0..<10) { backend, _, _ in

@@ -4,7 +4,7 @@
     public import PropertyListCoding
 
     extension CGFloat: Storable, StandardStorable {
-        /// A stored real, or an integer that a `CGFloat` holds exactly.
+        /// Creates a number from a stored real, or from an integer that a `CGFloat` holds exactly.
         public init(propertyListValue: PropertyListValue) throws {
             self.init(try NativeType(propertyListValue: propertyListValue))
         }
@@ -14,7 +14,7 @@
     }
 
     extension CGPoint: Storable, StandardStorable {
-        /// A stored dictionary with the numbers `x` and `y`; other entries are ignored.
+        /// Creates a point from a stored dictionary with the numbers `x` and `y`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
         }
@@ -24,7 +24,7 @@
     }
 
     extension CGSize: Storable, StandardStorable {
-        /// A stored dictionary with the numbers `width` and `height`; other entries are ignored.
+        /// Creates a size from a stored dictionary with the numbers `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(
                 width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
@@ -35,7 +35,7 @@
     }
 
     extension CGRect: Storable, StandardStorable {
-        /// A stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
+        /// Creates a rectangle from a stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             let origin = CGPoint(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
             let size = CGSize(

@@ -1,10 +1,10 @@
-// What programs tell people about a setting besides its value.
+// What programs show about a setting besides its value.
 extension AnyStoredValue {
     /// The texts of all values, if these can be listed, such as for completions: the names of an enumeration's cases that the rule of the
     /// key accepts, `true` and `false`. Empty for other types.
     public var allowedTexts: [String] { key.allowedTexts }
 
-    /// What texts ``set(text:)`` accepts: `one of never, auto, always`, `a duration such as 100ms, 1.5s or 1m`, `a whole number, in
+    /// The texts that ``set(text:)`` accepts, in words: `one of never, auto, always`, `a duration such as 100ms, 1.5s or 1m`, `a whole number, in
     /// 1...65535`; nil for a type with a text of its own, such as `String`.
     public var textForm: String? { key.textForm }
 

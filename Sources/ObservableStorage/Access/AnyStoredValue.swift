@@ -63,7 +63,7 @@ public struct AnyStoredValue: Sendable {
         get throws(StorageError) { try key.text(in: store) }
     }
 
-    /// Where the value comes from at present. A value that cannot be decoded counts.
+    /// Where the value comes from at present; a value counts even if it cannot be decoded.
     public var source: ValueSource { store.source(of: key.entryName) }
 
     /// Sets the value from text as a person types it, in the syntax that arguments and variables of the environment have, too; see
@@ -75,8 +75,8 @@ public struct AnyStoredValue: Sendable {
     /// - A list is `a,b` or a JSON array. Dictionaries and `Codable` types are JSON, in which dates, data and numbers that JSON does not have
     ///   are `{"$date":"…"}`, `{"$data":"…"}` and `{"$real":"nan"}`. `prefs read` prints the same.
     ///
-    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if it is not one of the key's type, which names what would be,
-    ///   or the error of ``ObservableStore/set(_:for:muting:)``; nothing changes then.
+    /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)``, which names what would fit, if it is not a value of the key's type;
+    ///   or the error of ``ObservableStore/set(_:for:muting:)``. Nothing changes then.
     public func set(text: String) throws(StorageError) {
         try key.set(text: text, in: store)
     }
@@ -150,7 +150,7 @@ extension AnyStorageKey {
 }
 
 extension StorageKey {
-    /// A stored form for a list of settings, in which a secret is not told.
+    /// A stored form for a list of settings: `<redacted>` for a secret.
     func shown(_ stored: PropertyListValue?) -> PropertyListValue? {
         isSecret ? stored.map { _ in .string(SecretNames.placeholder) } : stored
     }

@@ -9,8 +9,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A key or a nested group is a property of these types only if it has none of their own members' names. Otherwise, the compiler's message
-/// is about the member, for example about its generic parameters:
+/// A key or a nested group is a property of the following types, unless it has the name of one of their members. In that case, the compiler's
+/// message is about the member, for example about its generic parameters:
 ///
 /// - ``KeyedStore``: `addUpdateListener`, `anyValue`, `changes`, `check`, `customMirror`, `edit`, `remainingArguments`, `reset`, `snapshot`,
 ///   `snapshots`, `store`, `stored`, `storedValues`, `unknownOverrides`, `update`, `values`

@@ -3,9 +3,9 @@ import PropertyListCoding
 extension KeyedStore {
     /// Checks everything that is stored for the group. Call it when the program starts: later, the last valid value replaces an invalid one.
     ///
-    /// The value of each key must be decodable, also that of an override, the values of the group and of each nested group valid together,
-    /// and each stored name that of a key. Names outside the prefix of the group, of scenes and of this library's own entries are not
-    /// checked. The names inside a dictionary are checked if keys have single values of it.
+    /// The value of each key must be decodable, including that of an override; the values of the group, and of each nested group, must be valid
+    /// together; and each stored name must be that of a key. Names outside the prefix of the group, and those of scenes and of this library's own
+    /// entries, are not checked. The names inside a dictionary are checked if keys have single values of it.
     ///
     /// ```swift
     /// let store = try ObservableStore(at: url, overrides: [.arguments(), .environment(prefix: "APP")])

@@ -67,7 +67,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
         store.isSet(key)
     }
 
-    /// Where the value comes from at present. A value that cannot be decoded counts.
+    /// Where the value comes from at present; a value counts even if it cannot be decoded.
     public var source: ValueSource {
         store.source(of: key.entryName)
     }
@@ -85,8 +85,8 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     /// Changes the value atomically with respect to other threads; see ``ObservableStore/update(_:)`` for other processes.
     ///
-    /// The closure runs again, with the new value, if another thread has changed the value meanwhile; only the last run takes effect. It
-    /// receives the stored value also where an override hides it.
+    /// The closure runs again, with the new value, if the value was changed meanwhile; only the last run takes effect. One that itself sets the
+    /// key would run for ever. It receives the stored value even where an override hides it.
     ///
     /// - Returns: the result of the closure.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the value cannot be stored, or the stored value is not

@@ -10,7 +10,7 @@ public protocol StorageBackend: Sendable {
     /// The name of the storage in errors: a path, an address.
     var name: String { get }
 
-    /// How much one edit may store: as much as desired, unless the backend implements it.
+    /// How much one edit may store; unlimited unless the backend implements it.
     var limits: StorageLimits { get }
 
     /// Reads the current entries; an empty storage has none.
@@ -74,7 +74,7 @@ public protocol BlockingStorageBackend: StorageBackend {
 }
 
 extension StorageBackend {
-    /// None.
+    /// No limits.
     public var limits: StorageLimits { StorageLimits() }
 
     /// Returns the value unchanged.

@@ -38,7 +38,7 @@ class BoxPublisher: @unchecked Sendable {
     /// The box that slots receive for an element; nil leaves the slots unchanged.
     func slotBox(of element: AnyBox) -> AnyBox? { element }
 
-    /// Releases what was kept of elements, after the end: tokens and streams retain the publisher.
+    /// Releases the elements that are still kept after the end, when tokens and streams may retain the publisher for longer.
     func releaseElements() {}
 
     /// Queues an element for all current observers except that of the token `muted`. The caller delivers it, after the lock that

@@ -2,8 +2,8 @@ import Dispatch
 
 /// A slot for one boxed value: the writer replaces its value, a reader takes the value or waits for it.
 ///
-/// Unlike the buffer of a stream, it keeps only the newest value for a slow reader; the last one is always delivered. Not generic, so that
-/// waiting and delivery are not.
+/// Unlike the buffer of a stream, it keeps only the newest value for a slow reader; the last one is always delivered. Not generic, because
+/// generic code looks up its types in each call.
 final class LatestSlot: Sendable {
     /// A reader that waits for a value. It is resumed outside the lock, possibly later and on another thread.
     typealias Reader = UnsafeContinuation<AnyBox?, Never>

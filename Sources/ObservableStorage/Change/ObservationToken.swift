@@ -17,7 +17,7 @@ public final class ObservationToken: Sendable {
 
     /// A token with which a writer mutes every listener: `store.edit(muting: .everyListener) { $0[.volume] = 0.5 }`.
     ///
-    /// Streams, views, and mirrors in iCloud are not muted: they have the present values.
+    /// Streams, views, and mirrors in iCloud are not muted: they always follow the present values.
     public static let everyListener = ObservationToken(id: everyListenerID, onCancel: {})
 
     static var everyListenerID: UInt64 { .max }

@@ -1,4 +1,4 @@
-/// The options in the arguments of a command line, by their words, before it is known which of them have keys.
+/// The options of a command line, by the words of their names, before it is known which of them belong to keys.
 struct ArgumentList: Sendable {
     private enum Style {
         /// `-name`, as `UserDefaults` has it.
@@ -13,7 +13,7 @@ struct ArgumentList: Sendable {
         /// The option as it is given: `--server-port`, `--set server/port`.
         let name: String
         let style: Style
-        /// Its position, and the number of arguments without a value that follows it.
+        /// Its position, and the number of arguments that it consists of, without the value that follows.
         let index: Int
         let count: Int
         /// The text after a `=`.
@@ -34,7 +34,7 @@ struct ArgumentList: Sendable {
     }
 
     private let arguments: [String]
-    // By their words, each in the order of the arguments.
+    // By the words of their names; those of the same words in the order of the arguments.
     private var options: [String: [Option]] = [:]
 
     private static let negation = "no-"

@@ -201,7 +201,7 @@ extension Entry {
         wasAccessed.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Whether the entry has neither an edit that is not on disk yet, nor observers, nor earlier values that somebody may need.
+    /// Whether the entry has neither an edit that is not on disk yet, nor observers, nor earlier values that a reader may need.
     var isIdle: Bool {
         content.pendingRevision == 0 && content.observers.isEmpty && content.history.isDispensable && !isTracked
     }

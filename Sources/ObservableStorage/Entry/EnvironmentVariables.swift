@@ -1,6 +1,6 @@
 /// The variables of an environment, and the contents of the files that some of them name.
 struct EnvironmentVariables: Sendable {
-    /// The beginning of the names of keys without variables of their own.
+    /// The prefix of the variables whose names are derived from those of keys.
     let prefix: String
     let values: [String: String]
     // The contents of the files, or why there are none, by the variable that names the file.

@@ -1,21 +1,21 @@
 public import FoundationSubset
 
-/// Where texts come from that hide stored values in this process: the arguments of the command line, or the environment.
+/// A source of texts that hide stored values in this process: the arguments of the command line, or the environment.
 ///
 /// ```swift
 /// let store = try ObservableStore(at: url, overrides: [.arguments(), .environment(prefix: "APP")])
 /// ```
 ///
-/// An override is never written. Setting its key stores the value, which takes effect where nothing hides it; see
+/// An override is never stored. Setting its key stores the value, which takes effect where nothing hides it; see
 /// ``StoredValue/source``. Of several sources, the first that has a text for a key is used; mandatory values precede all of them.
 ///
 /// The names are made of the words of a key's name in the store: `server/port`, `StorageKey("server", "port")` and `serverPort` are
 /// `APP_SERVER_PORT` in the environment and `--server-port` on the command line, and `launchCount` is `APP_LAUNCH_COUNT` and
 /// `--launch-count`; ``StorageKey/override(environment:argument:)`` gives a key others. A word begins at a capital letter and after
 /// anything but letters and digits. Earlier names of a renamed key do not count. The key's type determines how the text is read; see
-/// ``AnyStoredValue/set(text:)``: an empty one is an empty string or list, and an error for other types, and none is nil.
+/// ``AnyStoredValue/set(text:)``. An empty text is an empty string or list, and an error for other types; no text is nil.
 ///
-/// Overrides are read when the store is opened, and later changes of the environment and of files are not followed.
+/// Overrides are read when the store is opened; later changes of the environment and of files have no effect.
 public struct OverrideSource: Sendable {
     enum Content: Sendable {
         case arguments(ArgumentList)
@@ -34,7 +34,7 @@ public struct OverrideSource: Sendable {
     ///   in `-verbose NO`.
     /// - Of several for one key, the last one counts. What follows `--` is not read.
     ///
-    /// What no key has taken is in ``KeyedStore/remainingArguments``.
+    /// ``KeyedStore/remainingArguments`` has the arguments that no key has taken.
     public static func arguments(_ arguments: [String] = CommandLine.arguments) -> OverrideSource {
         OverrideSource(content: .arguments(ArgumentList(arguments)))
     }
@@ -53,7 +53,7 @@ public struct OverrideSource: Sendable {
         OverrideSource(content: .environment(EnvironmentVariables(prefix: prefix, values: variables)))
     }
 
-    /// Texts by the name of the key in the store, such as `server/port`, for what a program has read by itself.
+    /// Texts by the name of the key in the store, such as `server/port`, which the program has from another source.
     public static func texts(_ texts: [String: String]) -> OverrideSource {
         OverrideSource(
             content: .texts(texts.reduce(into: [:]) { $0[$1.key.overrideWords] = (name: $1.key, text: $1.value) }))
@@ -120,7 +120,7 @@ extension OverrideSource {
         }
     }
 
-    /// The names that belong to a key: two keys must not have the same.
+    /// The names that belong to a key; no two keys may share one.
     func names(of name: EntryName) -> [String] {
         switch content {
         case .arguments(let arguments): arguments.names(of: name)

@@ -24,7 +24,7 @@ struct StoredValues: Sendable {
         if !removed.isEmpty, removed.contains(name) { return nil }
         return switch source {
         case .decoded(let values): values[name]
-        // All names are of ASCII.
+        // All names are ASCII.
         case .encoded(let entries, _): name.inASCII.flatMap { entries[$0] }
         }
     }
@@ -93,7 +93,7 @@ struct StoredValues: Sendable {
 }
 
 extension String {
-    /// The string of ASCII that is equal to this one; nil if there is none.
+    /// The ASCII string that is equal to this one; nil if there is none.
     var inASCII: String? {
         if utf8.allSatisfy({ $0 < 0x80 }) { return self }
         // Strings are equal if the canonical decompositions of their characters are. Only three other characters decompose into ASCII.

@@ -73,11 +73,11 @@ public enum ValueSource: Sendable, Hashable {
     case argument(String)
     /// A variable of the environment, such as `APP_SERVER_PORT`, or `APP_SERVER_PORT_FILE` for a value in a file.
     case environment(String)
-    /// A text of the program's own, by the name of the key; see ``OverrideSource/texts(_:)``.
+    /// A text that the program has provided, by the name of the key; see ``OverrideSource/texts(_:)``.
     case override(String)
     /// The store's own storage.
     case stored
-    /// The store's own storage, as the application's value that a scene inherits.
+    /// The store's own storage: the application's value, which a scene inherits.
     case inherited
     /// A value registered by this process.
     case registered

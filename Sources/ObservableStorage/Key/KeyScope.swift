@@ -19,7 +19,7 @@ struct KeyScope: Sendable, Hashable {
 ///
 /// A value cannot be set in a scope that was discarded after it was opened, because nothing would ever remove it again.
 struct DiscardedScopes: Sendable {
-    // A service may discard any number of sessions: the oldest are forgotten, to which hardly anything refers any more.
+    // A service may discard any number of sessions: the oldest, to which hardly anything can still refer, are forgotten.
     private static let limit = 1_000
 
     private var numbers: [KeyPrefix: UInt64] = [:]

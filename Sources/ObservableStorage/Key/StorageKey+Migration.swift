@@ -43,8 +43,8 @@ extension StorageKey {
     ///
     /// - Parameters:
     ///   - name: the earlier name.
-    ///   - keepingOld: whether setting the key stores the value under the earlier name as well, in its present type, for an earlier version
-    ///     of the program that is used beside this one, or again.
+    ///   - keepingOld: whether setting the key stores the value under the earlier name as well, in its present type, for users who run an
+    ///     earlier version of the program beside this one, or go back to it.
     public func renamed(from name: String, keepingOld: Bool = false) -> StorageKey {
         with { traits in
             guard name != traits.entryName.own, !traits.entryName.earlier.contains(name) else { return }

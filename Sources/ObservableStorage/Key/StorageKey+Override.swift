@@ -1,13 +1,13 @@
 extension StorageKey {
-    /// The same key with other names for its overrides than those that are made of its name; see ``OverrideSource``.
+    /// The same key with names of its own for its overrides, instead of those derived from its name; see ``OverrideSource``.
     ///
     /// ```swift
     /// let port = StorageKey("server", "port", default: 80).override(environment: "PORT", argument: "--port")
     /// ```
     ///
     /// - Parameters:
-    ///   - variable: the whole name of the variable, without the prefix of the source; nil for that of the rule.
-    ///   - argument: the argument, with or without its dashes; nil for that of the rule.
+    ///   - variable: the whole name of the variable, to which the prefix of the source is not added; nil for the derived one.
+    ///   - argument: the argument, with or without its dashes; nil for the derived one.
     public func override(environment variable: String? = nil, argument: String? = nil) -> StorageKey {
         with { traits in
             traits.entryName.overrideNames = [variable, argument.map { $0.hasPrefix("-") ? $0 : "--" + $0 }].compactMap { $0 }

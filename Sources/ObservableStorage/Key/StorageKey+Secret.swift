@@ -5,10 +5,10 @@ extension StorageKey {
     /// let token = StorageKey<String?>("token").secret()
     /// ```
     ///
-    /// The value is in no text that this library makes: where a change, a snapshot or a commit is printed or dumped it is `<redacted>`, and
-    /// so it is in ``KeyedStore/storedValues``; errors have the name and the type only, and the reason of a group's rule is told only if it
-    /// does not contain the value. It is not mirrored in iCloud. What has the value, such as the property of a ``KeyedStore``, is not
-    /// protected, nor is the file, which only this user can read: see ``StorageCodec/sealed(by:)`` for an encrypted one.
+    /// No text that this library produces contains the value: it is `<redacted>` where a change, a snapshot or a commit is printed or dumped, and
+    /// in ``KeyedStore/storedValues``. Errors have the name and the type only, and the reason of a group's rule only if that does not contain the
+    /// value. It is not mirrored in iCloud. The value itself, as read from a ``KeyedStore``, is not protected, and neither is the file, which only
+    /// this user can read: see ``StorageCodec/sealed(by:)`` for an encrypted value.
     ///
     /// Texts about all entries, such as that of a ``StoreSnapshot``, omit the values of an entry after this process has created a secret key
     /// of its name.

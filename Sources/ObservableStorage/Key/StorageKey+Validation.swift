@@ -1,9 +1,9 @@
 extension StorageKey {
     /// The same key with a rule for its values.
     ///
-    /// Setting a value for which the rule throws an error fails: a property setter reports it, the throwing one throws it, as
-    /// ``StorageError/unencodable(key:reason:underlying:)`` with the error as the reason. A stored value that is not valid is treated like one that
-    /// cannot be decoded: reading returns the last valid value, or else the default, `failures` reports it, and it stays stored. Nil and
+    /// Setting a value for which the rule throws an error fails with ``StorageError/unencodable(key:reason:underlying:)``, whose reason is that
+    /// error: a property setter reports it in the store's `failures`, the throwing one throws it. A stored value that is not valid is treated like
+    /// one that cannot be decoded: reading returns the last valid value, or else the default, `failures` reports it, and it stays stored. Nil and
     /// the default are not checked. Several rules apply in the order in which they were added.
     ///
     /// - Parameter rule: throws an error for a value that is not valid. It is called on any thread, without a lock.
@@ -19,7 +19,7 @@ extension StorageKey {
         }
     }
 
-    /// The same key with a rule for its values, and the reason that errors have; see ``validated(_:)``.
+    /// The same key with a rule for its values, and the reason given in errors; see ``validated(_:)``.
     public func validated(_ reason: String, _ isValid: @escaping @Sendable (Value) -> Bool) -> StorageKey {
         validated { value in
             if !isValid(value) { throw CodingFailure(reason, withoutValue: reason) }

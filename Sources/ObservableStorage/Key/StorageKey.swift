@@ -65,7 +65,7 @@ extension StorageKey {
     /// let name = StorageKey<String?>("name").dynamicDefault { ProcessInfo.processInfo.hostName }
     /// ```
     ///
-    /// Observers are not told when the default changes. It is not cached: such a key is read more slowly while no value is stored. It
+    /// Observers are not notified when the default changes. It is not cached: such a key is read more slowly while no value is stored. It
     /// replaces the default of the initializer.
     ///
     /// - Parameter makeDefault: returns the value while none is stored, on any thread.

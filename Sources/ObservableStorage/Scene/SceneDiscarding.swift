@@ -2,7 +2,7 @@ extension ObservableStore {
     /// Removes all values of a scene in one revision, for a scene that has ended.
     ///
     /// Every ``SceneStore`` of the scene, its handles and groups of keys, and the ``SceneStored`` properties of existing objects can no
-    /// longer set values there, because nothing would ever remove them: throwing setters throw ``StorageError/discardedScene(key:)``,
+    /// longer set values there, because nothing would ever remove them. Throwing setters throw ``StorageError/discardedScene(key:)``,
     /// others report it in ``failures``; with `writesThrough`, they do not set the application's value either. Values that a running
     /// transaction has set in the scene are removed when it ends. Observers remain, and receive the application's values.
     ///

@@ -6,7 +6,7 @@ import PropertyListCoding
 public enum EditDurability: Sendable, Hashable {
     /// From the moment at which they return, if the process is killed: they are in a log, and stored when the file is next opened.
     case immediate
-    /// In memory, until they are written, which is soon: a process that is killed before loses them.
+    /// In memory, until they are written soon after: a process that is killed before that loses them.
     ///
     /// The reason is nil if the store was opened with ``JournalMode/off``, only reads, or its storage is not a ``PropertyListFile``.
     case flushed(reason: StorageError?)
@@ -18,8 +18,8 @@ public enum EditDurability: Sendable, Hashable {
 extension ObservableStore {
     /// How long edits are kept that are not in the storage yet.
     ///
-    /// It changes if a log of edits cannot be made, as on a full disk, and again after one could, which an edit tries if all others are
-    /// written. Before the first edit, this asks for the file system.
+    /// It changes if a log of edits cannot be made, as on a full disk, and again once one could be made, which the first edit after all others
+    /// are written tries. Before the first edit, reading this property queries the file system.
     public nonisolated var durability: EditDurability {
         if journaling?.isPurgeable == true { return .purgeable }
         let (isOn, objection, hasFile) = cache.update { ($0.log.isOn, $0.log.objection, $0.log.file != nil) }
@@ -39,7 +39,7 @@ extension EntryCache {
         case .later where !executor.isCurrent:
             guard !StoreRegistry.all.isForkedChild else { return false }
             DispatchQueue.global().async { [self] in
-                // As before a commit: the setter goes on first.
+                // As before a commit: the setter continues first.
                 sched_yield()
                 logGrowing.withLock { _ in makeLogIfNeeded() }
             }
@@ -90,7 +90,7 @@ extension EntryCache {
         }
     }
 
-    /// Does without the log if it may not be used any longer while the device is locked; returns whether it may not.
+    /// Gives up the log if its file may no longer be used because of its data protection; returns whether that is so.
     ///
     /// - Parameter list: the list of the log; nil for the one for which it was made.
     @discardableResult

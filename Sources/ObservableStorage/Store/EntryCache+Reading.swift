@@ -78,7 +78,7 @@ extension EntryCache {
     /// - Parameters:
     ///   - revision: the revision in which the value was set, or a later one.
     ///   - good: the earlier valid value that is used instead.
-    ///   - isReported: false if the caller has the failure, and nobody else is told.
+    ///   - isReported: whether the failure is reported; false if the caller throws it.
     /// - Returns: whether the failure was reported by this call.
     @discardableResult
     func recordDecoding<Value>(

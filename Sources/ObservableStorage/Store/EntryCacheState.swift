@@ -96,7 +96,7 @@ struct EntryCacheState: Sendable {
     }
 
     func requireEditable() throws(StorageError) {
-        // Asked by each edit, which has not to create an error for the answer.
+        // Called by each edit: an error is created only if there is one.
         if isClosed || readOnlyFile != nil { throw refusal ?? .closed }
     }
 

@@ -56,7 +56,7 @@ extension ObservableStore {
         AsyncStream.observing(bufferingPolicy) { cache.observeAll(.stream($0)) }
     }
 
-    /// Calls a closure with each change of a key from now on, until the token is cancelled or released.
+    /// Calls a closure with each change of a key from now on, until the token is cancelled or released, or the store is closed or released.
     ///
     /// A slow listener delays other listeners of its key only: neither readers of streams, nor other keys, nor the storage. If very many
     /// changes are queued for it, making another change waits briefly, except inside a listener.

@@ -26,8 +26,8 @@ extension ObservableStore {
     ///
     /// - Parameter timeout: how long to wait at most.
     /// - Throws: the error of ``flush(to:)``; ``StorageError/unwritable(file:reason:edits:)`` after the timeout, and at once in a listener and
-    ///   in a transaction, for whose end it might wait. The edits stay in memory and are tried again. At once in a forked child as well, which
-    ///   writes nothing.
+    ///   in a transaction, for whose end it might wait. The edits stay in memory and are tried again. Also throws at once in a forked child,
+    ///   which writes nothing.
     @available(*, noasync, message: "use flush()")
     public nonisolated func flushNow(timeout: Duration = .seconds(10)) throws(StorageError) {
         if let error = StoreRegistry.all.forkError(of: name) { throw error }
@@ -57,7 +57,7 @@ extension ObservableStore {
 
     /// Reads the storage now, and its layers, instead of waiting until changes by others are noticed.
     ///
-    /// Observers have been told what is different when this returns, unless a listener is slow.
+    /// Observers have been notified of the differences when this returns, unless a listener is slow.
     ///
     /// - Throws: the error of a storage that cannot be read; ``StorageError/closed``. The last values are kept.
     public func reload() async throws(StorageError) {

@@ -77,17 +77,18 @@ extension ObservableStore {
     ///
     /// Every store on the storage reads and observes it like other entries; this store, too, receives it as a change by another process. A
     /// process that was suspended, or could not reach the storage, for longer than the time to live stores its entry again afterwards. If
-    /// another process has stored one under the name meanwhile, that one is kept, and the error is reported in ``failures``.
+    /// another process has stored an entry of that name meanwhile, that one is kept, and an error is reported in ``failures``. For storages on
+    /// etcd (`EtcdBackend`), and for tests (``InMemoryBackend``).
     ///
     /// - Parameters:
     ///   - name: the name of the entry, which replaces a stored one, such as that of a previous process.
     ///   - value: the value of the entry.
     ///   - timeToLive: how long the entry may outlive the process, or its connection: 10 seconds by default. A storage may round it up.
     /// - Returns: the presence, after the entry is stored. The entry is removed when it ends or is released.
-    /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage does not remove entries by itself, as a file, or
-    ///   cannot be written; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
-    ///   ``StorageError/mandatory(key:)``;
-    ///   ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/tooLarge(key:reason:)``; ``StorageError/closed``.
+    /// - Throws: ``StorageError/unwritable(file:reason:edits:)`` if the storage cannot be written, or does not remove entries by itself, which a
+    ///   file does not; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
+    ///   ``StorageError/mandatory(key:)``; ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/tooLarge(key:reason:)``;
+    ///   ``StorageError/closed``.
     public nonisolated func presence(
         _ name: String, _ value: some Storable, timeToLive: Duration = .seconds(10)
     ) async throws -> Presence {

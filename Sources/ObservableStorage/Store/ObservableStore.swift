@@ -3,9 +3,9 @@ public import FoundationSubset
 /// Values by key, stored in a property list. Observers are notified of every change, including those by other processes.
 ///
 /// Reading, writing and subscribing are synchronous, from any thread, and never wait for the disk: they access memory. Edits are written
-/// immediately if the store is idle, together with later ones if it is busy, and at the latest when the process exits normally. Operations
-/// that wait (loading, flushing, transactions, changes by other processes) run on the actor, whose executor is a serial dispatch queue of
-/// its own.
+/// immediately if the store is idle, together with later ones if it is busy, and at the latest when the store is released or the process exits
+/// normally. Operations that wait (loading, flushing, transactions, changes by other processes) run on the actor, whose executor is a serial
+/// dispatch queue of its own. Neither streams nor tokens retain the store: they end with it.
 ///
 /// ```swift
 /// let store = try ObservableStore(at: url)
@@ -132,7 +132,7 @@ public actor ObservableStore {
     /// The file of the store; nil if it is not stored in one file.
     public nonisolated var url: URL? { journaling?.url }
 
-    /// The revision of the storage whose changes, by any writer, the store has told of; nil if the storage has no revisions.
+    /// The revision of the storage up to which the store has the changes of every writer; nil if the storage has no revisions.
     ///
     /// Edits of this store that are not written yet come after it.
     public nonisolated var storageRevision: StorageRevision? {

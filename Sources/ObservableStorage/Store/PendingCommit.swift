@@ -105,7 +105,7 @@ extension PendingCommit {
 }
 
 extension [String: PendingEdit] {
-    /// The names of the entries on which the edits depend. One whose value is stored already is not edited, and is depended on.
+    /// The names of the entries on which the edits depend. An edit whose value is stored already edits nothing, and depends on that value.
     ///
     /// - Parameter edited: the entries after the edits.
     func namesRead(in edited: StorageEntries) -> Set<String> {

@@ -13,7 +13,7 @@ extension Synchronizer {
     ///
     /// - Throws: the error of the transaction; ``StorageError`` if nothing is stored.
     func transact(_ origin: ChangeOrigin, _ body: Body) async throws {
-        // On the actor: closing the store waits for what has got its turn before.
+        // On the actor: closing the store waits for operations that have begun before.
         if let refusal = cache.update({ $0.refusal }) { throw refusal }
         let deliveries: Deliveries
         do {
@@ -113,7 +113,7 @@ extension Synchronizer {
                 }
                 guard let origin else { return run.transaction = [:] }
                 var transaction = StoreTransaction(entries: entries.unedited, layers: layers, backend: backend, cache: cache)
-                // Also for an error, which may be due to what is no longer so.
+                // Also if the transaction throws: its error may be due to values that have changed since.
                 defer { entries.readKeys = transaction.namesRead.map { $0.union(run.effective.namesRead(in: entries)) } }
                 try body(&transaction)
                 let edits = try transaction.finish()
@@ -155,7 +155,7 @@ extension Synchronizer {
     /// Releases values that a large list has, after it was written: they are decoded when they are read.
     nonisolated func releaseDecodedValues() {
         guard storage.journaling?.hasReleasableValues == true else { return }
-        // After whoever waits for the write.
+        // After the callers that wait for the write.
         storage.executor.queue.async { [weak self] in
             self?.start { synchronizer in
                 guard let encoded = synchronizer.storage.journaling?.encodedEntries(of: synchronizer.base) else { return }

@@ -23,7 +23,7 @@ actor Synchronizer {
     private var closings = 0
     /// The store, if ``ObservableStore/shared(at:)`` has opened it.
     nonisolated let shared = Lock<WeakReference<ObservableStore>?>(nil)
-    /// The same, while it is not to be opened again by the next edit.
+    /// The same store, retained while it has edits to write, or its next write has to wait.
     private(set) var retained: ObservableStore?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -107,7 +107,7 @@ actor Synchronizer {
             }
             // The edits are moved out of the lock before they are released.
             let edits = cache.update { $0.discardPending() }
-            // Without any, those of the journal are not in the list yet, and are written by whoever opens it next.
+            // Without any, those of the journal are not in the list yet, and are written by the process that opens it next.
             cache.reports.report(edits.isEmpty ? error : error.with(.lost(keys: edits.keys.sorted())))
         }
         cache.endLog(discardingEdits: true)
@@ -154,7 +154,7 @@ actor Synchronizer {
         }
     }
 
-    /// Releases a shared store unless edits or the next write have to wait: one that is opened again writes at once, and reads the list.
+    /// Releases a shared store unless edits or the next write have to wait: opened again, it would write at once, and read the list.
     func releaseIfIdle() {
         guard retained != nil, !cache.update({ $0.entries.hasPending }) else { return }
         guard let delay = schedule.pace.delay(at: .now) else { return retained = nil }
@@ -188,7 +188,7 @@ actor Synchronizer {
             // The error was already reported.
             scheduleFlush(after: schedule.writes.fail())
         }
-        // Also if all edits were taken back.
+        // Also if all edits were reverted.
         releaseIfIdle()
     }
 

@@ -12,7 +12,7 @@ final class UnknownEdits: Sendable {
         if !edits.isEmpty { state.withLock { $0.unknown[commit] = edits } }
     }
 
-    /// Accepts what the backend has found out: whether commits have taken effect.
+    /// Records whether commits have taken effect, as the backend has found out.
     func resolve(_ outcomes: [UInt64: Bool]) {
         state.withLock { state in
             for (commit, isStored) in outcomes {

@@ -20,8 +20,8 @@ extension StorageCodec {
     /// The same codec with its stored form encrypted, as data: `.json.sealed(by: cipher)`, or `.native.sealed(by: cipher)`
     /// for a ``Storable`` type; see <doc:Secrets>.
     ///
-    /// What is encrypted is the stored form as a binary property list, with its type. Most ciphers return other data each time, so that
-    /// setting an equal value is a change. What was decrypted is in no error; ``StorageKey/secret()`` keeps it out of other texts, too.
+    /// The stored form is encrypted as a binary property list, which includes its type. Most ciphers return other data each time, so that
+    /// setting an equal value is a change. No error quotes decrypted data; ``StorageKey/secret()`` keeps it out of other texts, too.
     public func sealed(by cipher: StorageCipher) -> StorageCodec {
         .custom(
             encode: { value in

@@ -59,7 +59,7 @@ extension PropertyListInteger {
 }
 
 extension ClosedRange: Storable, StandardStorable where Bound: Storable {
-    /// A stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
+    /// Creates a range from a stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
     public init(propertyListValue: PropertyListValue) throws {
         let (lower, upper): (Bound, Bound) = try propertyListValue.bounds(of: Self.self)
         self = lower...upper
@@ -74,7 +74,7 @@ extension ClosedRange: Storable, StandardStorable where Bound: Storable {
 }
 
 extension Range: Storable, StandardStorable where Bound: Storable {
-    /// A stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
+    /// Creates a range from a stored dictionary with `lowerBound` and an `upperBound` that is not below it; other entries are ignored.
     public init(propertyListValue: PropertyListValue) throws {
         let (lower, upper): (Bound, Bound) = try propertyListValue.bounds(of: Self.self)
         self = lower..<upper

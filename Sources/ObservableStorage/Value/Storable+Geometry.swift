@@ -3,7 +3,7 @@
     public import PropertyListCoding
 
     extension CGFloat: StandardStorable {
-        /// A stored real, or an integer that a `CGFloat` holds exactly.
+        /// Creates a number from a stored real, or from an integer that a `CGFloat` holds exactly.
         public init(propertyListValue: PropertyListValue) throws {
             self.init(try NativeType(propertyListValue: propertyListValue))
         }
@@ -13,7 +13,7 @@
     }
 
     extension CGPoint: StandardStorable {
-        /// A stored dictionary with the numbers `x` and `y`; other entries are ignored.
+        /// Creates a point from a stored dictionary with the numbers `x` and `y`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
         }
@@ -23,7 +23,7 @@
     }
 
     extension CGSize: StandardStorable {
-        /// A stored dictionary with the numbers `width` and `height`; other entries are ignored.
+        /// Creates a size from a stored dictionary with the numbers `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             self.init(
                 width: try stored.entry("width", of: Self.self) as CGFloat, height: try stored.entry("height", of: Self.self) as CGFloat)
@@ -34,7 +34,7 @@
     }
 
     extension CGRect: StandardStorable {
-        /// A stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
+        /// Creates a rectangle from a stored dictionary with the numbers `x`, `y`, `width` and `height`; other entries are ignored.
         public init(propertyListValue stored: PropertyListValue) throws {
             let origin = CGPoint(x: try stored.entry("x", of: Self.self) as CGFloat, y: try stored.entry("y", of: Self.self) as CGFloat)
             let size = CGSize(

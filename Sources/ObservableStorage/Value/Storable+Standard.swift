@@ -23,7 +23,7 @@ extension Bool: StandardStorable {
 }
 
 extension String: StandardStorable {
-    /// A stored string.
+    /// Creates a string from a stored one; numbers and booleans are not converted.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .string(let string) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = string
@@ -34,7 +34,7 @@ extension String: StandardStorable {
 }
 
 extension Data: StandardStorable {
-    /// Stored data.
+    /// Creates data from stored data.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .data(let data) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = data
@@ -45,7 +45,7 @@ extension Data: StandardStorable {
 }
 
 extension Date: StandardStorable {
-    /// A stored date.
+    /// Creates a date from a stored one; text is not converted.
     public init(propertyListValue: PropertyListValue) throws {
         guard case .date(let date) = propertyListValue else { throw CodingFailure(Self.self, propertyListValue) }
         self = date
@@ -98,7 +98,7 @@ extension UInt64: StandardStorable {}
 extension UInt128: StandardStorable {}
 
 extension Double: StandardStorable {
-    /// A stored real, or an integer that a `Double` holds exactly.
+    /// Creates a number from a stored real, or from an integer that a `Double` holds exactly.
     public init(propertyListValue: PropertyListValue) throws {
         switch propertyListValue {
         case .real(let real): self = real
@@ -112,7 +112,7 @@ extension Double: StandardStorable {
 }
 
 extension Float: StandardStorable {
-    /// A stored real within the type's range, rounded to its precision, or an integer that a `Float` holds exactly.
+    /// Creates a number from a stored real within the type's range, rounded to its precision, or from an integer that a `Float` holds exactly.
     public init(propertyListValue: PropertyListValue) throws {
         switch propertyListValue {
         case .real(let real):

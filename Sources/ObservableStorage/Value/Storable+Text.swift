@@ -42,7 +42,7 @@ extension URL: StandardStorable {
 }
 
 extension UUID: StandardStorable {
-    /// A stored string of 36 characters, in upper or lower case.
+    /// Creates a UUID from a stored string of 36 characters, in upper or lower case.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let uuid = UUID(uuidString: string) else { throw CodingFailure(Self.self, refusing: string) }
@@ -81,7 +81,7 @@ extension Decimal: StandardStorable {
 }
 
 extension Character: Storable {
-    /// A stored string of exactly one character.
+    /// Creates a character from a stored string of exactly one.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let character = string.first, string.count == 1 else { throw CodingFailure(Self.self, refusing: string) }
@@ -106,7 +106,7 @@ extension Locale: StandardStorable {
 }
 
 extension TimeZone: StandardStorable {
-    /// The time zone with a stored identifier, which the system knows. A program that links only FoundationEssentials knows just `GMT`.
+    /// Creates a time zone from a stored identifier, if the system knows it. A program that links only FoundationEssentials knows just `GMT`.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let zone = TimeZone(identifier: string) else { throw CodingFailure(Self.self, refusing: string) }
@@ -126,8 +126,8 @@ extension Duration: StandardStorable {
         "ns": (1, 1_000_000_000), "us": (1, 1_000_000), "µs": (1, 1_000_000), "ms": (1, 1_000), "s": (1, 1), "m": (60, 1), "h": (3_600, 1),
     ]
 
-    /// A stored string of decimal numbers with their units, `h`, `m`, `s`, `ms`, `us` or `ns`: `90s`, `-0.25s`, `100ms`, `1m30s`. At most 18
-    /// digits follow the point, none of them below an attosecond.
+    /// Creates a duration from a stored string of decimal numbers with their units, `h`, `m`, `s`, `ms`, `us` or `ns`: `90s`, `-0.25s`, `100ms`,
+    /// `1m30s`. At most 18 digits follow the point, none of them below an attosecond.
     public init(propertyListValue: PropertyListValue) throws {
         let string = try String(propertyListValue, for: Self.self)
         guard let attoseconds = Self.attoseconds(of: string) else { throw CodingFailure(Self.self, refusing: string) }

@@ -27,7 +27,7 @@ extension StorageRevision: LosslessStringConvertible, Codable {
     /// The history and the number.
     public var description: String { "\(history)-\(number)" }
 
-    /// Creates a revision from its text; returns nil if the text is none.
+    /// Creates a revision from its text; returns nil for any other text.
     public init?(_ description: String) {
         guard let dash = description.lastIndex(of: "-"), dash > description.startIndex else { return nil }
         let digits = description[description.index(after: dash)...]
