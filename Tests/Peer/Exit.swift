@@ -83,7 +83,7 @@ struct Exit {
         exit(0)
     }
 
-    /// Forks a child that sets a value, flushes it and exits normally, and prints how both ended.
+    /// Forks a child that sets a value, makes each call that would write it and exits normally, and prints how all of that ended.
     ///
     /// - Parameter opensAgain: whether the child opens a store of its own.
     private func fork(opensAgain: Bool) async throws {
@@ -104,11 +104,22 @@ struct Exit {
             let own = opensAgain ? try ObservableStore(at: URL(fileURLWithPath: path)) : store
             own[Self.count] = 6
             flush(own)
+            await report { try await own.flush() }
+            await report { try await own.update { $0[Self.count] = 8 } }
+            await report { try await own.close(discardingEdits: true) }
             exit(7)
         }
         var status: Int32 = 0
         waitpid(child, &status, 0)
         print("child: \(status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "ended by signal \(status & 0x7F)")")
+    }
+
+    private func report(_ call: () async throws -> Void) async {
+        do {
+            try await call()
+        } catch {
+            print(error)
+        }
     }
 
     private func flush(_ store: ObservableStore) {

@@ -17,8 +17,11 @@ extension ObservableStore {
     /// - Parameter destination: what is written.
     /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:underlying:)``
     ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
-    ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``.
-    public func flush(to destination: FlushDestination = .storage) async throws(StorageError) {
+    ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``. In a forked child, this and all other calls that write throw
+    ///   at once.
+    public nonisolated(nonsending) func flush(to destination: FlushDestination = .storage) async throws(StorageError) {
+        // Here, as in each call that writes: on the store's queue a forked child has no thread, or one that would write.
+        if let error = StoreRegistry.all.forkError(of: name) { throw error }
         try await synchronizer.flush(to: destination)
     }
 
@@ -26,8 +29,7 @@ extension ObservableStore {
     ///
     /// - Parameter timeout: how long to wait at most.
     /// - Throws: the error of ``flush(to:)``; ``StorageError/unwritable(file:reason:edits:)`` after the timeout, and at once in a listener and
-    ///   in a transaction, for whose end it might wait. The edits stay in memory and are tried again. Also throws at once in a forked child,
-    ///   which writes nothing.
+    ///   in a transaction, for whose end it might wait. The edits stay in memory and are tried again.
     @available(*, noasync, message: "use flush()")
     public nonisolated func flushNow(timeout: Duration = .seconds(10)) throws(StorageError) {
         if let error = StoreRegistry.all.forkError(of: name) { throw error }
@@ -75,7 +77,8 @@ extension ObservableStore {
     ///   in ``failures``.
     /// - Throws: ``StorageError`` if the edits cannot be written; the store then stays open, and nothing is lost.
     ///   ``StorageError/suspended(file:edits:)`` if the system does not let the process finish, for a file of an app group.
-    public func close(discardingEdits discardsEdits: Bool = false) async throws(StorageError) {
+    public nonisolated(nonsending) func close(discardingEdits discardsEdits: Bool = false) async throws(StorageError) {
+        if let error = StoreRegistry.all.forkError(of: name) { throw error }
         try await synchronizer.close(discardingEdits: discardsEdits)
         layerFiles?.stopWatching()
     }
