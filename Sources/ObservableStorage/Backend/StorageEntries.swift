@@ -76,11 +76,15 @@ public struct StorageEntries: Sendable {
         set {
             guard self[key] != newValue else { return }
             put(newValue, for: key)
-            editedKeys.insert(key)
             if !editedPaths.isEmpty { editedPaths[key] = nil }
-            if stampBeforeEdits == nil { stampBeforeEdits = stamp }
-            stamp = UniqueNumber.next()
+            markEdited(key)
         }
+    }
+
+    private mutating func markEdited(_ key: String) {
+        editedKeys.insert(key)
+        if stampBeforeEdits == nil { stampBeforeEdits = stamp }
+        stamp = UniqueNumber.next()
     }
 
     /// Sets or removes an entry of which only the values at some paths are edited; without paths, all of it.
@@ -89,6 +93,18 @@ public struct StorageEntries: Sendable {
         let earlier = editedKeys.contains(key) ? editedPaths[key] : []
         self[key] = value
         if let earlier, editedKeys.contains(key) { editedPaths[key] = earlier.union(paths) }
+    }
+
+    /// Sets or removes the value at a path inside the dictionary of an entry: in place, after the first edit of the entry.
+    ///
+    /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; see ``EntryName/replace(_:in:)``.
+    mutating func set(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) {
+        let key = name.own
+        guard name.leaf(self[key]) != value else { return }
+        if edits[key] == nil { edits.updateValue(base[key], forKey: key) }
+        try name.replace(value, in: &edits[key, default: nil])
+        if !editedKeys.contains(key) || editedPaths[key] != nil { editedPaths[key, default: []].insert(name.path) }
+        markEdited(key)
     }
 
     private mutating func put(_ value: PropertyListValue?, for key: String) {

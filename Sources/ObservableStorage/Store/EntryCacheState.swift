@@ -61,10 +61,18 @@ struct EntryCacheState: Sendable {
             at: paths)
     }
 
+    /// Sets or removes the value of a key, as one revision.
+    mutating func edit<Value>(_ key: StorageKey<Value>, storing stored: PropertyListValue?) throws(StorageError) -> [EntryChange] {
+        let definition = key.definition
+        if stored != nil { try requireSettable(definition) }
+        if definition.editsValueInside, let changes = try edit(stored, at: definition.entryName) { return changes }
+        return try edit(try key.edits(storing: stored) { entries[$0] }, of: definition.entryName.own, at: key.editedPaths)
+    }
+
     /// Edits one value inside the dictionary of an entry, as one revision: in place, if the dictionary is not shared.
     ///
     /// - Returns: nil if that is not possible, because the edit has to be made as one of the whole entry.
-    mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {
+    private mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {
         let entry = entries.ensureEntry(name.own)
         guard !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
         try requireEditable()

@@ -23,13 +23,13 @@ extension ObservableStore {
                 entries: StorageEntries(found.values), layers: layers.withoutOverrides, backend: backend, cache: cache)
             let result = try body(&transaction)
             do throws(StorageError) {
-                let edits = try transaction.finish()
+                let (edits, paths) = (try transaction.finish(), transaction.editedPaths)
                 let isDone = try synchronizer.change(muting: token) { (state) throws(StorageError) in
                     // Unless an entry that it has read was changed since, or a scope was discarded.
                     guard state.isCurrent(transaction.namesRead, in: found),
                         !transaction.scopes.contains(where: state.discardedScopes.contains)
                     else { return nil }
-                    return try state.edit(edits, at: transaction.editedPaths)
+                    return try state.edit(edits, at: paths)
                 }
                 if isDone { return result }
             } catch {
@@ -126,8 +126,7 @@ extension ObservableStore {
                 var present = state.entry(name)
                 present.override = nil
                 guard present == entry else { return nil }
-                if stored != nil { try state.requireSettable(key.definition) }
-                return try state.edit(try key.edits(storing: stored) { state.entries[$0] }, of: name.own, at: key.editedPaths)
+                return try state.edit(key, storing: stored)
             }
             if isDone { return result }
         }

@@ -154,13 +154,7 @@ extension ObservableStore: KeyValueAccess {
     private nonisolated func editSeveral<Value>(
         _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
     ) throws(StorageError) {
-        let definition = key.definition
-        try synchronizer.change(muting: token) { (state) throws(StorageError) in
-            if stored != nil { try state.requireSettable(definition) }
-            if definition.editsValueInside, let changes = try state.edit(stored, at: definition.entryName) { return changes }
-            let edits = try key.edits(storing: stored) { state.entries[$0] }
-            return try state.edit(edits, of: definition.entryName.own, at: key.editedPaths)
-        }
+        try synchronizer.change(muting: token) { (state) throws(StorageError) in try state.edit(key, storing: stored) }
     }
 
     /// Removes all entries, as one revision, so that every key has its default again.

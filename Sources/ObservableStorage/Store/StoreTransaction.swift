@@ -41,6 +41,11 @@ public struct StoreTransaction: KeyValueAccess {
                 latest.set(value, for: name, at: paths[name] ?? [])
             }
         }
+
+        func set(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) {
+            latest.readKeys?.insert(name.own)
+            try latest.set(value, at: name)
+        }
     }
 
     private let contents: Contents
@@ -116,13 +121,18 @@ public struct StoreTransaction: KeyValueAccess {
         }
         if layers.mandatory(key.definition.entryName) != nil { throw .mandatory(key: key.name) }
         let encoded = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
-        let stored = encoded ?? key.definition.traits.storedNil
-        contents.apply(try key.edits(storing: stored) { contents[$0] }, at: key.editedPaths)
+        try edit(key, encoded ?? key.definition.traits.storedNil)
     }
 
     /// Removes a key's stored value, under earlier names too.
     public func remove<Value>(_ key: StorageKey<Value>) {
-        contents.apply(key.removals { contents[$0] }, at: key.editedPaths)
+        do throws(StorageError) { try edit(key, nil) } catch { fail(error) }
+    }
+
+    private func edit<Value>(_ key: StorageKey<Value>, _ stored: PropertyListValue?) throws(StorageError) {
+        // With a copy of the dictionary for each, edits of its values would take quadratic time.
+        if key.definition.editsValueInside { return try contents.set(stored, at: key.definition.entryName) }
+        contents.apply(try key.edits(storing: stored) { contents[$0] }, at: key.editedPaths)
     }
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.

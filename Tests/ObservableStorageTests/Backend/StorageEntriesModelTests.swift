@@ -22,7 +22,7 @@ struct StorageEntriesModelTests {
             let target = Int.random(in: entries.indices, using: &generator)
             (entries[target], values[target], edited[target]) = (entries[source], values[source], edited[source])
             let origin = entries[source]
-            switch Int.random(in: 0..<10, using: &generator) {
+            switch Int.random(in: 0..<12, using: &generator) {
             case 0..<6:
                 for (key, value) in Self.edits(&generator) {
                     if values[target][key] != value { edited[target].insert(key) }
@@ -43,9 +43,19 @@ struct StorageEntriesModelTests {
                 entries[target] = origin.stored(as: format)
                 for key in edited[source] { values[target][key] = values[target][key]?.rounded(for: format) }
                 edited[target] = []
-            default:
+            case 9:
                 entries[target] = origin.unedited
                 edited[target] = []
+            default:
+                let (name, value) = Self.innerEdit(&generator)
+                do throws(StorageError) {
+                    let whole = try name.replacing(value, in: values[target][name.own])
+                    try entries[target].set(value, at: name)
+                    if values[target][name.own] != whole { edited[target].insert(name.own) }
+                    values[target][name.own] = whole
+                } catch {
+                    #expect(throws: error) { try entries[target].set(value, at: name) }
+                }
             }
             // The original is unchanged.
             for place in [source, target] {
@@ -61,9 +71,17 @@ struct StorageEntriesModelTests {
         }
     }
 
+    private static let choices: [PropertyListValue?] = [nil, nil, 1, .real(0.1), .date(Date(timeIntervalSinceReferenceDate: 0.5))]
+
+    /// An edit of a value inside one of the dictionaries, which are not edited as a whole.
+    private static func innerEdit(_ generator: inout SeededGenerator) -> (name: EntryName, value: PropertyListValue?) {
+        let path = (0..<Int.random(in: 1...2, using: &generator)).map { _ in "\(Int.random(in: 0..<3, using: &generator))" }
+        let name = EntryName(own: "\(Int.random(in: 60..<64, using: &generator))", path: path)
+        return (name, choices.randomElement(using: &generator) ?? nil)
+    }
+
     private static func edits(_ generator: inout SeededGenerator) -> [String: PropertyListValue?] {
-        let choices: [PropertyListValue?] = [nil, nil, 1, .real(0.1), .date(Date(timeIntervalSinceReferenceDate: 0.5))]
-        return (0..<Int.random(in: 1...8, using: &generator)).reduce(into: [:]) { edits, _ in
+        (0..<Int.random(in: 1...8, using: &generator)).reduce(into: [:]) { edits, _ in
             let value = choices.randomElement(using: &generator) ?? nil
             edits.updateValue(value, forKey: "\(Int.random(in: 0..<60, using: &generator))")
         }

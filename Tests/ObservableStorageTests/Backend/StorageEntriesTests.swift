@@ -17,6 +17,24 @@ struct StorageEntriesTests {
         #expect(entries.values == ["a": 1, "b": 20])
     }
 
+    @Test("The paths of values that are edited inside an entry are known, unless all of it is edited")
+    func editedPaths() throws {
+        var entries = StorageEntries(["d": ["a": 1, "b": 2], "text": "t"])
+        func name(_ path: String...) -> EntryName { EntryName(own: "d", path: path) }
+        try entries.set(1, at: name("a"))
+        try entries.set(nil, at: name("c"))
+        #expect(entries.editedKeys.isEmpty && entries.editedPaths.isEmpty)
+        try entries.set(3, at: name("a"))
+        try entries.set(nil, at: name("b"))
+        try entries.set(4, at: name("c", "d"))
+        #expect(entries.editedPaths == ["d": [["a"], ["b"], ["c", "d"]]] && entries["d"] == ["a": 3, "c": ["d": 4]])
+        entries["d"] = ["x": 1]
+        try entries.set(2, at: name("x"))
+        #expect(entries.editedPaths.isEmpty && entries["d"] == ["x": 2])
+        #expect(throws: StorageError.self) { try entries.set(1, at: EntryName(own: "text", path: ["a"])) }
+        #expect(entries["text"] == "t" && entries.editedKeys == ["d"])
+    }
+
     @Test("The difference from earlier entries contains what was set and what was removed")
     func difference() {
         let earlier = StorageEntries(["a": 1, "b": 2, "c": 3])

@@ -33,18 +33,19 @@ struct LargeDictionaryTests {
         // The storage has the dictionary that was read.
         store[key(0)] = -1
         let memory = try memory(of: "d", in: store)
-        func check(_ edit: () -> Void) throws {
-            edit()
+        func check(_ edit: () throws -> Void) throws {
+            try edit()
             #expect(try self.memory(of: "d", in: store) == memory)
         }
         for number in 0..<4 {
             try check { store[key(number)] = -2 }
             try check { store[key(number)] += 1 }
+            try check { try store.stored(key(number)).modify { $0 -= 1 } }
             try check { store.remove(key(number)) }
             #expect(store[key(number)] == 0)
             try check { store[key(number)] = number + 1 }
         }
-        #expect(heard.elements == [-2, -1, 0, 2])
+        #expect(heard.elements == [-2, -1, -2, 0, 2])
         // The values of a snapshot are copied once.
         let snapshot = store.snapshot
         store[key(5)] = -5
@@ -57,6 +58,34 @@ struct LargeDictionaryTests {
         store.resume()
         try await store.flush()
         withExtendedLifetime(token) {}
+    }
+
+    @Test("In a transaction, values are set, modified and removed without copying the others for each", arguments: Fixture.quick)
+    func inTransaction(fixture: Fixture) async throws {
+        let storage = try fixture.make(["d": .dictionary(Self.numbers)])
+        let store = try storage.open()
+        @Sendable func makeEdits(in transaction: StoreTransaction, _ value: Int) {
+            func memory() -> UInt? {
+                transaction[StorageKey<PropertyListValue?>("d")]?.dictionary.map { unsafeBitCast($0, to: UInt.self) }
+            }
+            // What was read has the dictionary.
+            transaction[key(0)] = value
+            let first = memory()
+            let steps: [() -> Void] = [
+                { transaction[key(1)] = value }, { transaction[key(1)] += 1 }, { transaction.remove(key(1)) },
+                { transaction[key(2)] = value }, { transaction.remove(key(3)) }, { transaction[key(1)] = value },
+            ]
+            for step in steps {
+                step()
+                #expect(memory() == first)
+            }
+        }
+        let edited = ["k0": -2, "k1": -2, "k2": -2]
+        try await store.update { makeEdits(in: $0, -1) }
+        store.edit { makeEdits(in: $0, -2) }
+        #expect(store[whole].filter { $0.value < 0 } == edited && store[whole].count == Self.numbers.count - 1)
+        try await store.close()
+        #expect(try storage.open()[whole].filter { $0.value < 0 } == edited)
     }
 
     @Test("A large dictionary inside others is not copied either, and removed with its last value")

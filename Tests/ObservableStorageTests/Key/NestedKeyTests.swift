@@ -86,9 +86,23 @@ struct NestedKeyTests {
         let settings = KeyedStore<ServerKeys>(store)
         #expect(settings.port == 80)
         let reason = "the value of \"server\" is string \"a text\", not a dictionary; remove it first"
-        #expect(throws: StorageError.unencodable(key: ".server.port", reason: reason)) { try settings.stored(\.port).set(1) }
+        let refusal = StorageError.unencodable(key: ".server.port", reason: reason)
+        #expect(throws: refusal) { try settings.stored(\.port).set(1) }
         settings.stored(\.port).remove()
         #expect(store.entries == ["server": "a text"])
+        let port = settings.stored(\.port).key
+        try await store.update { transaction in
+            #expect(throws: refusal) { try transaction.set(1, for: port) }
+            transaction.remove(port)
+            transaction[Keys.count] = 1
+        }
+        await #expect(throws: refusal) {
+            try await store.update { transaction in
+                transaction[port] = 1
+                transaction[Keys.count] = 2
+            }
+        }
+        #expect(store.entries == ["server": "a text", "count": 1])
     }
 
     @Test("Edits of different values in one dictionary, by two stores, are all kept", arguments: Fixture.optimistic + [.thirdParty])
