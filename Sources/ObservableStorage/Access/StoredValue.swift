@@ -90,7 +90,7 @@ public struct StoredValue<Value: Sendable>: Sendable {
     ///
     /// - Returns: the result of the closure.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the value cannot be stored, or the stored value is not
-    ///   of the key's type, in which case it is kept.
+    ///   of the key's type, in which case it is kept; ``StorageError/nestedEdit(key:)`` if the closure itself sets the value in the store.
     @discardableResult
     public func modify<Result>(_ body: (inout Value) throws -> Result) throws -> Result {
         try store.modify(key, body)

@@ -10,10 +10,15 @@ extension EntryCache {
             guard let affecting = change.affecting(observers.name, among: changes, in: &state) else { continue }
             observers.post(affecting, muting: muted, to: &deliveries)
         }
-        if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
+        if state.postsAllChanges, !change.key.hasPrefix(EntryName.hiddenPrefix) {
             allObservers.post(muting: muted, to: &deliveries) { Box(change.untyped) }
         }
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
+        if !state.ownChanges.isEmpty, let path = state.ownChanges[DeliveryThread.current.number]?.path {
+            let name = EntryName(own: change.key, path: path)
+            guard name.leaf(change.old.stored) != name.leaf(change.new.stored) else { return }
+            state.ownChanges[DeliveryThread.current.number]?.names.insert(change.key)
+        }
     }
 
     /// Ends every observation; later ones end immediately.
@@ -85,12 +90,12 @@ extension EntryCache {
         var first = Deliveries()
         let token = update { state in
             read(&state)
-            state.hasAllObservers = true
+            state.postsAllChanges = true
             return allObservers.add(
                 observer.subscription, to: &first,
                 onCancel: { [weak self] in
                     guard let self else { return }
-                    update { $0.hasAllObservers = !allObservers.isIdle }
+                    update { $0.postsAllChanges = !allObservers.isIdle || !$0.ownChanges.isEmpty }
                 })
         }
         watchStart?.request()

@@ -94,7 +94,7 @@ final class EntryCache: Sendable {
                 state.revision = revision
                 state.log.append(entry.name, over: replaced.value, value, sequence: revision)
                 if value == nil { removed = entry }
-                if state.hasAllObservers || !entry.content.observers.isEmpty || entry.isTracked {
+                if state.postsAllChanges || !entry.content.observers.isEmpty || entry.isTracked {
                     let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
                     var posted = Deliveries()
                     post(change, among: [change], to: &state, muting: muted, &posted)
@@ -118,6 +118,28 @@ final class EntryCache: Sendable {
     @discardableResult
     func take<Result: Sendable>(_ body: (inout EntryCacheState) -> Result) -> Result {
         state.take { body(&$0) }
+    }
+
+    /// Runs the closure of an edit.
+    ///
+    /// - Parameters:
+    ///   - runs: the number of earlier runs. Changes are not recorded in the first ones, because each edit would take longer.
+    ///   - path: the path of the values inside entries that the closure reads.
+    /// - Returns: the result, and the names of the entries in which this thread has meanwhile changed such a value in the store.
+    func recordingChanges<Result, Failure: Error>(
+        after runs: Int, at path: [String] = [], _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> (result: Result, changed: Set<String>) {
+        if runs < 16 { return (try body(), []) }
+        let thread = DeliveryThread.current.number
+        func record(_ isOn: Bool) {
+            take { state in
+                state.ownChanges[thread] = isOn ? (path, []) : nil
+                state.postsAllChanges = !allObservers.isIdle || !state.ownChanges.isEmpty
+            }
+        }
+        record(true)
+        defer { record(false) }
+        return (try body(), update { $0.ownChanges[thread]?.names ?? [] })
     }
 
     /// Makes queued deliveries, on this thread unless it is the store's queue or another thread is delivering.

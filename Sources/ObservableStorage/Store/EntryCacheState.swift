@@ -14,7 +14,10 @@ struct EntryCacheState: Sendable {
     var isClosed = false
     /// The file of a read-only store; nil for another store.
     var readOnlyFile: String?
-    var hasAllObservers = false
+    /// Whether a change of any entry is posted, although nobody observes that entry.
+    var postsAllChanges = false
+    /// The entries in which threads have changed the value at a path while closures of edits run there, by ``DeliveryThread/number``.
+    var ownChanges: [UInt64: (path: [String], names: Set<String>)] = [:]
     var flushes = FlushSchedule()
     var log: EditLog
     /// Values that reading a key would have written, and that cannot be stored, by the name of the entry.
@@ -76,7 +79,7 @@ struct EntryCacheState: Sendable {
         let entry = entries.ensureEntry(name.own)
         guard !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
         try requireEditable()
-        let isObservedAround = hasAllObservers || entry.content.observers.contains { name.isInside($0.name) }
+        let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }
         var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, entry.content.history.earlier)
         var replaced = value
         guard try entries.exchange(entry, &replaced, at: name, edit: revision + 1) else { return [] }

@@ -5,8 +5,8 @@ extension ObservableStore {
     ///
     /// Observers and snapshots have all edits of the closure or none, and they are written together. The closure runs again if a value that
     /// it has read was changed meanwhile; only the last run takes effect. A value that cannot be stored is reported in ``failures``, and
-    /// nothing changes; ``StoreTransaction/set(_:for:)`` throws the error instead. A closure that itself sets in the store what it reads would
-    /// run for ever. See ``update(_:)`` for values that depend on those of other processes.
+    /// nothing changes; ``StoreTransaction/set(_:for:)`` throws the error instead. A closure that itself sets in the store what it reads ends
+    /// like this, too (``StorageError/nestedEdit(key:)``). See ``update(_:)`` for values that depend on those of other processes.
     ///
     /// - Parameters:
     ///   - token: the writer's own subscription, which does not receive these changes.
@@ -17,11 +17,13 @@ extension ObservableStore {
     public nonisolated func edit<Result, Failure: Error>(
         muting token: ObservationToken? = nil, _ body: (inout StoreTransaction) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        var runs = 0
         while true {
+            defer { runs += 1 }
             let (found, layers, _) = cache.snapshot()
             var transaction = StoreTransaction(
                 entries: StorageEntries(found.values), layers: layers.withoutOverrides, backend: backend, cache: cache)
-            let result = try body(&transaction)
+            let (result, changed) = try cache.recordingChanges(after: runs) { () throws(Failure) in try body(&transaction) }
             do throws(StorageError) {
                 let (edits, paths) = (try transaction.finish(), transaction.editedPaths)
                 let isDone = try synchronizer.change(muting: token) { (state) throws(StorageError) in
@@ -32,6 +34,7 @@ extension ObservableStore {
                     return try state.edit(edits, at: paths)
                 }
                 if isDone { return result }
+                if let key = changed.filter({ transaction.namesRead?.contains($0) ?? true }).min() { throw .nestedEdit(key: key) }
             } catch {
                 reports.report(error)
                 return result
@@ -114,21 +117,24 @@ extension ObservableStore {
 extension ObservableStore {
     /// Changes a key's value atomically with respect to other threads; see ``StoredValue/modify(_:)``.
     nonisolated func modify<Value, Result>(_ key: StorageKey<Value>, _ body: (inout Value) throws -> Result) throws -> Result {
+        let name = key.definition.entryName
+        var runs = 0
         while true {
+            defer { runs += 1 }
             let (found, failure, _, entry) = readStoredValue(of: key)
             if let failure { throw failure }
             var value = found
-            let result = try body(&value)
+            let (result, changed) = try cache.recordingChanges(after: runs, at: name.path) { try body(&value) }
             let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
             let isDone = try synchronizer.change { (state) throws(StorageError) in
-                let name = key.definition.entryName
                 var present = state.entry(name)
                 present.override = nil
                 guard present == entry else { return nil }
                 return try state.edit(key, storing: stored)
             }
             if isDone { return result }
+            if !changed.isDisjoint(with: name.all) { throw StorageError.nestedEdit(key: key.name) }
         }
     }
 

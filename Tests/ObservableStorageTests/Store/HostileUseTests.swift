@@ -198,6 +198,6 @@ extension ObservableStore {
 extension EntryCache {
     /// Whether anybody observes an entry.
     var isObserved: Bool {
-        update { $0.hasAllObservers || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
+        update { $0.postsAllChanges || $0.entries.touched.contains { !$0.content.observers.isEmpty } }
     }
 }

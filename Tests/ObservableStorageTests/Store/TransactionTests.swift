@@ -248,6 +248,55 @@ struct TransactionTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("A closure that sets in the store what it reads ends with an error, and not if other threads do, however often")
+    func ownChanges() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let refusal = StorageError.nestedEdit(key: "count")
+        store.edit { transaction in
+            transaction[Keys.count] += 10
+            store[Keys.count] += 1
+        }
+        #expect(await store.failures.first { _ in true } == refusal)
+        #expect(throws: refusal) {
+            try store.stored(Keys.count).modify { count in
+                count += 10
+                store.edit { $0[Keys.count] += 1 }
+            }
+        }
+        let port = StorageKey("server", "port", default: 0)
+        #expect(throws: StorageError.nestedEdit(key: ".server.port")) { try store.stored(port).modify { _ in store[port] += 1 } }
+        let others = DispatchQueue(label: "others")
+        var runs = 0
+        func makeEdit(_ value: inout Int, of key: StorageKey<Int>) {
+            runs += 1
+            value += 1
+            // None of these is what the closure reads.
+            store[Keys.text] = "\(runs)"
+            store[StorageKey("server", "host", default: "")] = "\(runs)"
+            if runs.isMultiple(of: 50) { return }
+            let (number, isSet) = (runs * 1_000, DispatchSemaphore(value: 0))
+            others.async {
+                store[key] = number
+                isSet.signal()
+            }
+            isSet.wait()
+        }
+        store.edit { makeEdit(&$0[Keys.count], of: Keys.count) }
+        #expect(runs == 50 && store[Keys.count] == 49_001)
+        try store.stored(Keys.count).modify { makeEdit(&$0, of: Keys.count) }
+        #expect(runs == 100 && store[Keys.count] == 99_001)
+        try store.stored(port).modify { makeEdit(&$0, of: port) }
+        #expect(runs == 150 && store[port] == 149_001)
+        #expect(throws: Refusal.self) {
+            try store.edit { transaction in
+                store[Keys.count] += 1
+                runs += 1
+                if transaction.isSet(Keys.count), runs == 167 { throw Refusal() }
+            }
+        }
+        #expect(!store.cache.update { $0.postsAllChanges || !$0.ownChanges.isEmpty })
+    }
+
     @Test("A transaction that only reads stores nothing")
     func readOnly() async throws {
         let folder = try TemporaryFolder()

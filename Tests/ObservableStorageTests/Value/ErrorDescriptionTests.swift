@@ -21,7 +21,7 @@ struct ErrorDescriptionTests {
             .historyLost(storage: text, reason: text), .mandatory(key: text), .discardedScene(key: text),
             .repeatedName(key: text, group: text), .invalidGroup(group: text, reason: text),
             .unknownName(key: text, group: text, nearest: text), .superseded(key: text, earlierName: text),
-            .invalidOverride(name: text, key: text, reason: text), .unmirrored(key: text, reason: text),
+            .invalidOverride(name: text, key: text, reason: text), .nestedEdit(key: text), .unmirrored(key: text, reason: text),
             .unmirrored(key: nil, reason: text), .invalidConfiguration(item: text, reason: text, remedy: text),
         ]
     }
