@@ -187,6 +187,21 @@ struct ValueTests {
         #expect(try storage.open().entries == [name: .integer(1)])
     }
 
+    @Test("A value may be nested as deep as in a list, in every storage and as a registered one", arguments: Fixture.allCases)
+    func depth(fixture: Fixture) throws {
+        func nested(_ depth: Int) -> PropertyListValue { (0..<depth).reduce(1) { value, _ in [value] } }
+        let store = try fixture.make().open()
+        let (key, inner) = (StorageKey<PropertyListValue?>("deep"), StorageKey<PropertyListValue?>("outer", "deep"))
+        for (key, depth) in [(key, 511), (inner, 510)] {
+            #expect(throws: StorageError.self) { try store.register(nested(depth + 1), for: key) }
+            #expect(throws: StorageError.self) { try store.set(nested(depth + 1), for: key) }
+            try store.register(nested(depth), for: key)
+            #expect(store[key] == nested(depth))
+            try store.set(nested(depth), for: key)
+        }
+        #expect(throws: StorageError.self) { try store.register(["deep": nested(512)]) }
+    }
+
     @Test("Reading and subscribing write nothing: a missing file stays missing")
     func readingNeverWrites() async throws {
         let folder = try TemporaryFolder()
