@@ -169,13 +169,7 @@ extension EntryName {
         }
     }
 
-    /// An entry's value without the value at the path, and without dictionaries that have no other value; nil if nothing is left.
-    func removing(from value: PropertyListValue?) -> PropertyListValue? {
-        var rest = value
-        if leaf(value) != nil { Self.remove(path[...], from: &rest) }
-        return rest
-    }
-
+    /// Removes the value at a path, and dictionaries that have no other value.
     private static func remove(_ path: ArraySlice<String>, from value: inout PropertyListValue?) {
         guard let step = path.first, case .dictionary(var entries) = value.take() else { return value = nil }
         remove(path.dropFirst(), from: &entries[step])

@@ -55,29 +55,24 @@ extension StorageKey {
 }
 
 extension StorageKey {
-    /// The edits that store or remove a value, including the entries of earlier names, which keep it as well or are removed.
+    /// The edits that store or remove a value, including the entries of earlier names, which would supply a value again: they keep it as well,
+    /// or are removed.
     func edits(
         storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
     ) throws(StorageError) -> EntryEdits {
-        guard let stored else { return removals(over: current) }
-        let entryName = definition.entryName
-        var edits: EntryEdits = [entryName.own: try entryName.replacing(stored, in: current(entryName.own))]
-        for earlier in entryName.earlier {
-            let isKept = entryName.kept.contains(earlier)
-            if isKept || current(earlier) != nil { edits.updateValue(isKept ? stored : nil, forKey: earlier) }
+        let name = definition.entryName
+        // The removal of an entry has not read it.
+        let isRemoved = stored == nil && name.path.isEmpty
+        var edits: EntryEdits = [name.own: isRemoved ? nil : try name.replacing(stored, in: current(name.own))]
+        for earlier in name.earlier {
+            let kept = name.kept.contains(earlier) ? stored : nil
+            if kept != nil || stored == nil || current(earlier) != nil { edits.updateValue(kept, forKey: earlier) }
         }
-        if definition.traits.writesThrough, let fallback {
+        if let stored, definition.traits.writesThrough, let fallback {
             let storedThere = stored == definition.traits.storedNil ? nil : stored
             edits.merge(try fallback.edits(storing: storedThere, over: current)) { $1 }
         }
         return edits
-    }
-
-    /// The edits that remove the key's own value, and the entries of earlier names, which would supply a value again.
-    func removals(over current: (String) -> PropertyListValue?) -> EntryEdits {
-        let entryName = definition.entryName
-        let left = entryName.path.isEmpty ? nil : entryName.removing(from: current(entryName.own))
-        return entryName.earlier.reduce(into: [entryName.own: left]) { $0.updateValue(nil, forKey: $1) }
     }
 
     /// The edits that store the default, if reading the key has to; nil otherwise.

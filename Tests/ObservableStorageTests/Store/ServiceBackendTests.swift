@@ -300,11 +300,12 @@ struct ServiceBackendTests {
         try await store.update { $0[Keys.text] = "\($0.entries.count)" }
         store[Keys.note] = "blind"
         try await store.flush()
+        try await store.update { $0.remove(Keys.note) }
         // That there is nothing to remove may be no longer so.
         try await store.update { $0.remove(StorageKey("url", default: "")) }
         store[StorageKey("server", "port", default: 80)] = 8080
         try await store.flush()
-        #expect(service.readKeys.map { $0.map { $0.sorted() } } == [["count"], nil, [], ["url"], ["server"]])
+        #expect(service.readKeys.map { $0.map { $0.sorted() } } == [["count"], nil, [], [], ["url"], ["server"]])
     }
 
     @Test("Waiting edits are divided into commits within the limits, and edits of one step stay together")
