@@ -157,7 +157,7 @@ extension ObservableStore: KeyValueAccess {
         try synchronizer.change(muting: token) { (state) throws(StorageError) in try state.edit(key, storing: stored) }
     }
 
-    /// Removes all entries, as one revision, so that every key has its default again.
+    /// Removes all entries, as one revision, so that every key has its default again. Migrations and imports that were made are not repeated.
     public nonisolated func reset() {
         reset(under: KeyPrefix([]))
     }
@@ -166,7 +166,7 @@ extension ObservableStore: KeyValueAccess {
     nonisolated func reset(under prefix: KeyPrefix) {
         reporting { () throws(StorageError) in
             try synchronizer.change { (state) throws(StorageError) in
-                try state.edit(state.removals(where: prefix.contains))
+                try state.edit(state.removals { prefix.contains($0) && !Self.records.contains($0) })
             }
         }
     }

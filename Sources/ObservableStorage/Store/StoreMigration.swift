@@ -20,6 +20,9 @@ extension ObservableStore {
     private static let schemaVersionKey = StorageKey("ObservableStorage.version", default: 0)
     private static let importsKey = StorageKey<[String]>("ObservableStorage.imports", default: [])
 
+    /// The names of the entries that record what was done once: without them, migrations would convert values that were set since.
+    static let records: Set<String> = [schemaVersionKey.name, importsKey.name]
+
     /// The number of the last migration applied to the stored entries; 0 before the first.
     public nonisolated var schemaVersion: Int {
         self[Self.schemaVersionKey]

@@ -220,6 +220,25 @@ struct MigrationTests {
         #expect(store[Keys.count] == 4)
     }
 
+    @Test("Resetting a store removes its values, and repeats neither migrations nor imports", arguments: Fixture.allCases)
+    func reset(fixture: Fixture) async throws {
+        let storage = try fixture.make(["count": 1])
+        let migration = StoreMigration(to: 1) { $0[Keys.count] *= 60 }
+        let imported = InMemoryBackend(["text": "old"])
+        let store = try storage.open()
+        try await store.migrate([migration])
+        try await store.importEntries(from: imported, once: "old settings")
+        #expect(store[Keys.count] == 60 && store[Keys.text] == "old")
+        store.reset()
+        #expect(!store.isSet(Keys.count) && !store.isSet(Keys.text))
+        store[Keys.count] = 30
+        try await store.flush()
+        let later = try storage.open()
+        try await later.migrate([migration])
+        try await later.importEntries(from: imported, once: "old settings")
+        #expect(later[Keys.count] == 30 && !later.isSet(Keys.text))
+    }
+
     @Test("A numbered migration that throws has no effect", arguments: Fixture.allCases)
     func numberedFailure(fixture: Fixture) async throws {
         let store = try fixture.make(["count": 1]).open()
