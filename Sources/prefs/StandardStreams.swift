@@ -6,6 +6,8 @@ struct Output: Sendable {
     let descriptor: Int32
     /// Whether texts are coloured for a terminal.
     let isColoured: Bool
+    /// The name in errors.
+    var name = "standard output"
 
     /// The standard output of the process, in colour on a terminal.
     static var standard: Output {
@@ -39,7 +41,7 @@ struct Output: Sendable {
                 case EINTR: continue
                 case EAGAIN: waitUntilReady(descriptor, for: Int16(POLLOUT))
                 case EPIPE: throw .outputClosed
-                case let error: throw .failed("standard output: cannot be written: \(String(cString: strerror(error)))")
+                case let error: throw .failed("\(name): cannot be written: \(String(cString: strerror(error)))")
                 }
             }
         }

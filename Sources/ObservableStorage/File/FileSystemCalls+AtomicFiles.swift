@@ -1,4 +1,4 @@
-import FoundationSubset
+package import FoundationSubset
 import PropertyListCoding
 
 // Reading and replacing whole files so that no process ever reads a part of one. These functions do not take the `FileLock` of the path,
@@ -119,6 +119,21 @@ extension FileSystemCalls {
             replacement.discard()
             throw error
         }
+    }
+
+    /// Replaces a file whatever it contains, or creates it, without the lock of its path: for the output of a tool. Its folder has to exist.
+    package func replaceFile(at path: String, with bytes: Data) throws(StorageError) {
+        for _ in 0..<Self.maximumAttempts {
+            let target = try ResolvedPath(AbsolutePath(path, calls: self), calls: self)
+            if target.openFolder == nil { throw .unwritable(file: path, reason: SystemError(ENOENT).reason) }
+            let base = try FileIdentity(at: target, calls: self)
+            guard let replacement = try prepareReplacement(of: target, with: bytes, over: base) else { continue }
+            defer { replacement.discard() }
+            guard try replacement.replace() else { continue }
+            _ = try replacement.finish()
+            return
+        }
+        throw .unwritable(file: path, reason: "other writers keep changing it while it is written")
     }
 
     /// Creates the folder of a path; returns false if it exists, and is open already.

@@ -67,16 +67,23 @@ extension Command {
         try destination == "-" ? output.write(bytes) : replace(destination, with: bytes, convertedFrom: file.name)
     }
 
-    private static func replace(_ path: String, with bytes: Data, convertedFrom file: String) throws(CommandError) {
+    private static func replace(_ path: String, with bytes: Data, convertedFrom file: String) throws {
         let (source, target) = (URL(fileURLWithPath: file), URL(fileURLWithPath: path))
         guard source.resolvingSymlinksInPath() != target.resolvingSymlinksInPath() else {
-            throw .failed("\(path): is the file itself; without -o it is converted in place")
+            throw CommandError.failed("\(path): is the file itself; without -o it is converted in place")
         }
-        do {
-            try bytes.write(to: target, options: .atomic)
-        } catch {
-            throw .failed("\(path): cannot be written: \(error)")
+        var (status, other) = (stat(), stat())
+        guard stat(path, &status) == 0 else { return try FileSystemCalls.live.replaceFile(at: path, with: bytes) }
+        // Written and not replaced: a standard stream, as /dev/stderr is, also if it is a file, a pipe and a device.
+        for stream in [STDOUT_FILENO, STDERR_FILENO] where fstat(stream, &other) == 0 {
+            guard (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino) else { continue }
+            return try Output(descriptor: stream, isColoured: false, name: path).write(bytes)
         }
+        if [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) { return try FileSystemCalls.live.replaceFile(at: path, with: bytes) }
+        let descriptor = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw CommandError.failed("\(path): cannot be written: \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        try Output(descriptor: descriptor, isColoured: false, name: path).write(bytes)
     }
 }
 

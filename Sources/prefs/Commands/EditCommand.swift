@@ -74,12 +74,12 @@ private struct EditedCopy: Sendable {
         do {
             // For this user only, whatever the umask.
             let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw CommandError.failed(String(cString: strerror(errno))) }
+            guard descriptor >= 0 else { throw CommandError.failed("\(path): cannot be written: \(String(cString: strerror(errno)))") }
             defer { close(descriptor) }
-            try Output(descriptor: descriptor, isColoured: false).write(bytes)
+            try Output(descriptor: descriptor, isColoured: false, name: path).write(bytes)
         } catch {
             remove()
-            throw .failed("\(path): cannot be written: \(error)")
+            throw CommandError(error)
         }
     }
 

@@ -86,6 +86,46 @@ struct ConvertingTests {
         #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
     }
 
+    @Test("An output file keeps its mode, also behind a link; a new one is for this user only, and its folder has to exist")
+    func outputFile() async throws {
+        try write(["k": 1])
+        try Data("old".utf8).write(to: folder.file("old"))
+        try #require(chmod(folder.path("old"), 0o640) == 0)
+        try folder.link("link", to: "old")
+        for name in ["link", "new"] {
+            #expect(try await tool("convert", file, "--to", "xml", "-o", folder.path(name)).status == 0)
+            #expect(try PropertyListValue.decode(Data(contentsOf: folder.file(name))) == (["k": 1], .xml))
+        }
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.path("link")).hasSuffix("old"))
+        #expect(try mode("old") == 0o640)
+        #expect(try mode("new") == 0o600)
+        let missing = try await tool("convert", file, "--to", "xml", "-o", folder.path("missing/new"))
+        #expect(missing.status == 3)
+        #expect(missing.errors == "prefs: \(folder.path("missing/new")): cannot be written: No such file or directory\n")
+        #expect(try folder.names() == ["link", "new", "old", "settings.plist"])
+    }
+
+    private func mode(_ name: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: folder.path(name))[.posixPermissions] as? Int
+    }
+
+    @Test("An output that is a pipe, as devices are, or a standard stream, is written and not replaced")
+    func outputPipe() async throws {
+        try write(["k": 1])
+        let script = "echo before > \"$L\"; \"$P\" convert \"$F\" --to json -o /dev/stderr 2>> \"$L\"; cat \"$L\""
+        let variables = ["P": Subprocess.executable("prefs").path, "F": file, "L": folder.path("log")]
+        let log = try await Subprocess.finished("/bin/sh", ["-c", script], environment: variables)
+        #expect(log.text == "before\n{\n  \"k\": 1\n}\n")
+        let pipe = folder.path("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let descriptor = open(pipe, O_RDONLY | O_NONBLOCK)
+        try #require(descriptor >= 0)
+        let reader = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        #expect(try await tool("convert", file, "--to", "json", "-o", pipe).status == 0)
+        #expect(try reader.readToEnd() == Data("{\n  \"k\": 1\n}\n".utf8))
+        #expect(try FileManager.default.attributesOfItem(atPath: pipe)[.type] as? FileAttributeType != .typeRegular)
+    }
+
     @Test("lint prints OK for any property list, and file, position and reason for anything else")
     func lint() async throws {
         try write([1, 2], as: .xml)
