@@ -5,7 +5,9 @@ import PropertyListCoding
 
 extension Command {
     static let watch = Command(
-        "watch", operands: "FILE [KEY ...]", options: ["--json", "--initial", "--since REVISION", "--count N", "--lines"], etcdOperand: 0,
+        "watch", operands: "FILE [KEY ...]",
+        options: ["--json", "--initial", "--since REVISION", "--count N", "--lines", EntryPath.literalOption],
+        etcdOperand: 0,
         summary: "Print a line for each change of the keys, or of all, until interrupted; on a terminal, show a live table.",
         details: """
               --json      print objects: {"key","old","new","kind","origin","revision","storageRevision"}. old and new are null where nothing
@@ -18,6 +20,8 @@ extension Command {
               --lines     print lines also on a terminal, as the other options do
 
             To continue later, save the storageRevision of a line once a line with another one follows: then all of its changes were printed.
+
+            With a KEY that is a path, only changes of its value are printed.
 
             The table on a terminal has a row for each key, with its value and, once it has changed, the time, the origin and the old value.
             Rows of the last change are marked with *. Without --lines, it is not used if TERM is dumb.
@@ -34,8 +38,8 @@ extension Command {
 /// Prints a line for each change, or displays a table on a terminal.
 struct WatchCommand {
     private let storage: EntryStorage
-    /// The keys to watch, each once and in the order given; all keys if empty.
-    private let keys: [String]
+    /// The values to watch, each once and in the order given; all entries if empty.
+    private let paths: [EntryPath]
     private let isJSON: Bool
     private let printsInitialValues: Bool
     private let start: StorageRevision?
@@ -48,7 +52,8 @@ struct WatchCommand {
         lineLimit = count
         storage = try EntryStorage(arguments)
         var given: Set<String> = []
-        keys = arguments.operands.dropFirst().filter { given.insert($0).inserted }
+        paths = arguments.operands.dropFirst().filter { given.insert($0).inserted }
+            .map { EntryPath($0, isLiteral: arguments.has("literal")) }
         isJSON = arguments.has("json")
         printsInitialValues = arguments.has("initial")
         start = try arguments.options["since"].map { text throws(CommandError) in
@@ -89,9 +94,10 @@ struct WatchCommand {
         for line in lines.prefix(remaining) { try print(line) }
         if remaining == 0 { return }
         for await change in changes {
-            guard let line = line(for: change, after: start == nil ? revision : nil) else { continue }
-            try print(line)
-            if remaining == 0 { return }
+            for line in self.lines(for: change, after: start == nil ? revision : nil) {
+                try print(line)
+                if remaining == 0 { return }
+            }
         }
     }
 
@@ -119,19 +125,25 @@ struct WatchCommand {
         }
     }
 
-    /// The lines for the current values: of the watched keys, set or not, in the order given, or of all entries, sorted.
+    /// The lines for the current values: of the watched paths, set or not, in the order given, or of all entries, sorted.
     private func initialLines(
         _ entries: [String: PropertyListValue], _ revision: UInt64, _ storageRevision: StorageRevision?
     ) -> [WatchLine] {
-        (keys.isEmpty ? entries.keys.sorted { $0.precedes($1) } : keys).map { key in
-            WatchLine(key: key, new: entries[key], revision: revision, storageRevision: storageRevision)
-        }
+        let values: [(String, PropertyListValue?)] =
+            paths.isEmpty ? entries.sortedEntries.map { ($0.key, $0.value) } : paths.map { ($0.text, $0.value(in: entries)) }
+        return values.map { WatchLine(key: $0, new: $1, revision: revision, storageRevision: storageRevision) }
     }
 
-    /// Returns the line for a change of a watched key, or nil if the key is not watched or the change is not newer than the revision.
-    func line(for change: Change<PropertyListValue?>, after revision: UInt64?) -> WatchLine? {
-        guard revision.map({ change.revision > $0 }) ?? true, keys.isEmpty || keys.contains(change.key) else { return nil }
-        return WatchLine(change)
+    /// The lines for a change: of each watched value that is different; none if the change is not newer than the revision.
+    func lines(for change: Change<PropertyListValue?>, after revision: UInt64?) -> [WatchLine] {
+        guard revision.map({ change.revision > $0 }) ?? true else { return [] }
+        if paths.isEmpty { return [WatchLine(change)] }
+        return paths.compactMap { path in
+            var line = WatchLine(change)
+            func value(in entry: PropertyListValue?) -> PropertyListValue? { entry.flatMap { path.value(in: [change.key: $0]) } }
+            (line.key, line.old, line.new) = (path.text, value(in: change.oldValue), value(in: change.newValue))
+            return line.old == line.new ? nil : line
+        }
     }
 }
 
@@ -142,17 +154,18 @@ extension WatchCommand {
         let terminal = Terminal(output)
         let changes = store.allChanges()
         let (entries, revision, _) = Self.snapshot(of: store)
-        let keys = keys.isEmpty ? nil : keys
+        let keys = paths.isEmpty ? nil : paths.map(\.text)
+        let values = paths.isEmpty ? entries : paths.reduce(into: [:]) { $0[$1.text] = $1.value(in: entries) }
         await withTaskGroup { group in
             group.addTask {
                 for await change in changes {
-                    if let line = line(for: change, after: revision) { terminal.send(.change(line, time: Terminal.timeOfDay())) }
+                    for line in lines(for: change, after: revision) { terminal.send(.change(line, time: Terminal.timeOfDay())) }
                 }
             }
             group.addTask { [failures = store.failures] in
                 for await failure in failures { terminal.send(.failure("\(failure)")) }
             }
-            await terminal.display(WatchTable(title: storage.name, entries: entries, keys: keys))
+            await terminal.display(WatchTable(title: storage.name, entries: values, keys: keys))
             group.cancelAll()
         }
     }

@@ -3,9 +3,9 @@ import PropertyListCoding
 
 /// A line that `prefs watch` prints: a change, or the current value of a key.
 struct WatchLine: Equatable {
-    let key: String
+    var key: String
     var old: PropertyListValue?
-    let new: PropertyListValue?
+    var new: PropertyListValue?
     /// The origin of the change, or nil for a current value.
     var origin: String?
     /// The number of the transaction with the change, since the start.

@@ -9,7 +9,7 @@ import Testing
 struct WatchCommandTests {
     private func isPrinted(_ key: String, _ revision: UInt64, keys: [String]) throws -> Bool {
         let change = Change<PropertyListValue?>(key: key, oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: revision)
-        return try WatchCommand(Arguments(operands: ["settings.plist"] + keys)).line(for: change, after: 7) != nil
+        return try !WatchCommand(Arguments(operands: ["settings.plist"] + keys)).lines(for: change, after: 7).isEmpty
     }
 
     @Test("A change that the snapshot includes is not printed again")
@@ -24,10 +24,24 @@ struct WatchCommandTests {
         #expect(try isPrinted("c", 8, keys: []))
     }
 
+    @Test("Changes of the value at a named path are printed, and no others of its entry, unless the path is to be one name")
+    func paths() throws {
+        let change = Change<PropertyListValue?>(
+            key: "server", oldValue: ["port": 80, "hosts": ["a"]], newValue: ["port": 81, "hosts": ["a"]], kind: .set, origin: .external,
+            revision: 8)
+        func lines(_ keys: [String], _ options: [String: String] = [:]) throws -> [String] {
+            let watch = try WatchCommand(Arguments(operands: ["settings.plist"] + keys, options: options))
+            return watch.lines(for: change, after: 7).map { "\($0.key): \($0.old?.json ?? "") to \($0.new?.json ?? "")" }
+        }
+        #expect(try lines(["server.hosts.0", "server.port", "other.port"]) == ["server.port: 80 to 81"])
+        #expect(try lines([".server.port", "server.missing"]) == [".server.port: 80 to 81"])
+        #expect(try lines(["server.port"], ["literal": ""]).isEmpty)
+    }
+
     @Test("All changes since a revision are printed, whatever the store's own count")
     func sinceRevision() throws {
         let change = Change<PropertyListValue?>(key: "a", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 0)
-        #expect(try WatchCommand(Arguments(operands: ["settings.plist"])).line(for: change, after: nil) != nil)
+        #expect(try WatchCommand(Arguments(operands: ["settings.plist"])).lines(for: change, after: nil).count == 1)
     }
 
     @Test("The changes since a revision come first, and then new ones")
