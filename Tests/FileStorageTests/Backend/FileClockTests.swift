@@ -64,6 +64,17 @@ struct FileClockTests {
         try seen(tick: tick)
     }
 
+    @Test("A list that a copy with a modification time in the future has emptied is empty once it stays so")
+    func emptiedByCopy() throws {
+        let list = list()
+        try write(1, at: 0, by: Tick.all[0])
+        #expect(try list.load().values == ["count": 1])
+        try Data().write(to: folder.file("list"))
+        clock.pretendModified(at: Self.start * 2)
+        clock.set(Self.start + Self.end)
+        #expect(try list.load().values.isEmpty)
+    }
+
     @Test("It is not lost in an edit", arguments: Tick.all)
     func kept(tick: Tick) throws {
         let list = list()
