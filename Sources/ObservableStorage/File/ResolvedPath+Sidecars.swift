@@ -72,7 +72,7 @@ extension ResolvedPath {
 
 extension ResolvedPath {
     private var quarantinePrefix: String {
-        name + ".corrupt-"
+        stem + ".corrupt-"
     }
 
     /// The new path of a malformed file: `NAME.corrupt-20261120T101500.123456Z`, in UTC, so that names sort by age.
@@ -85,7 +85,8 @@ extension ResolvedPath {
 
     /// Whether a name is that of a malformed file of this property list.
     func isQuarantine(_ name: String) -> Bool {
-        guard name.hasPrefix(quarantinePrefix) else { return false }
-        return name.dropFirst(quarantinePrefix.count).wholeMatch(of: /[0-9]{8}T[0-9]{6}\.[0-9]{6}Z/) != nil
+        let start = quarantinePrefix.utf8
+        guard name.utf8.starts(with: start) else { return false }
+        return Substring(name.utf8.dropFirst(start.count)).wholeMatch(of: /[0-9]{8}T[0-9]{6}\.[0-9]{6}Z/) != nil
     }
 }

@@ -20,6 +20,9 @@ import Testing
             #expect(temporary.utf8.count <= 255)
             #expect(list.lockFile.name.utf8.count <= 255)
             #expect(list.process(ofTemporary: temporary) == .max)
+            let quarantine = list.quarantine(at: Date(timeIntervalSince1970: 1)).name
+            #expect(quarantine.utf8.count <= 255)
+            #expect(list.isQuarantine(quarantine))
         }
     }
 
@@ -35,5 +38,8 @@ import Testing
         let temporary = ResolvedPath("é", in: "/").temporaryFile(process: 1, random: 1).name
         #expect(ResolvedPath("é", in: "/").process(ofTemporary: temporary) == 1)
         #expect(ResolvedPath("e\u{301}", in: "/").process(ofTemporary: temporary) == nil)
+        let quarantine = ResolvedPath("é", in: "/").quarantine(at: Date(timeIntervalSince1970: 1)).name
+        #expect(ResolvedPath("é", in: "/").isQuarantine(quarantine))
+        #expect(!ResolvedPath("e\u{301}", in: "/").isQuarantine(quarantine))
     }
 }
