@@ -88,11 +88,16 @@ extension PropertyListFile {
     /// The domains that have a file, sorted; none if their folder does not exist.
     static func domains(_ kind: SuiteKind = .configuration) throws -> [String] {
         let folder = String(PropertyListFile(suiteName: "any", kind: kind).name.dropLast("/any.plist".count))
-        guard FileManager.default.fileExists(atPath: folder) else { return [] }
+        guard let opened = opendir(folder) else {
+            if errno == ENOENT { return [] }
+            throw CommandError.failed("\(folder): cannot be read: \(String(cString: strerror(errno)))")
+        }
+        closedir(opened)
         return try FileManager.default.contentsOfDirectory(atPath: folder)
             .filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
             .map { String($0.dropLast(".plist".count)) }
-            .filter { !isPath($0) }
+            // Foundation substitutes U+FFFD for what is not UTF-8, which would be the name of another file.
+            .filter { !isPath($0) && !$0.unicodeScalars.contains("\u{FFFD}") }
             .sorted { $0.precedes($1) }
     }
 

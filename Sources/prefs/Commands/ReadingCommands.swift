@@ -101,6 +101,6 @@ extension Command {
         "domains", options: [stateOption], summary: "Print the names of all domains that have a file, sorted."
     ) { arguments, output in
         let kind = arguments.has("state") ? SuiteKind.state : .configuration
-        for domain in try PropertyListFile.domains(kind) { try output.write(line: domain) }
+        for domain in try PropertyListFile.domains(kind) { try output.write(line: output.shown(domain)) }
     }
 }

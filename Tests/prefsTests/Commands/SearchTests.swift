@@ -30,6 +30,31 @@ struct SearchTests {
             #expect(try await run("domains").text == "org.one\ntwo\n")
         }
 
+        @Test("A file whose name is not UTF-8 is no domain")
+        func invalidName() async throws {
+            let path: [CChar] = (folder.url.path + "/").utf8CString.dropLast() + [CChar(bitPattern: 0xFF)] + ".plist".utf8CString
+            let descriptor = open(path, O_CREAT | O_WRONLY, 0o600)
+            try #require(descriptor >= 0)
+            defer {
+                close(descriptor)
+                unlink(path)
+            }
+            #expect(try await run("domains").text == "org.one\ntwo\n")
+            #expect(try await run("find", "beta").status == 0)
+        }
+
+        @Test("A folder of domains that cannot be read is an error with the reason; a missing one has none")
+        func unreadableFolder() async throws {
+            func run(_ folder: String) async throws -> Subprocess {
+                try await Subprocess.finished("prefs", ["domains"], environment: ["XDG_CONFIG_HOME": folder])
+            }
+            let file = folder.path("two.plist")
+            let result = try await run(file)
+            #expect(result.status == 3 && result.errors == "prefs: \(file): cannot be read: Not a directory\n")
+            let missing = try await run(folder.path("missing"))
+            #expect(missing.status == 0 && missing.output.isEmpty)
+        }
+
         @Test("find searches names and values of all domains, without regard to case")
         func find() async throws {
             #expect(try await run("find", "beta").text == "org.one: server.hosts.1: \"beta\"\ntwo: since: \"BETA\"\n")
