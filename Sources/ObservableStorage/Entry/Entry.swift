@@ -122,6 +122,8 @@ extension Entry {
         fileprivate var principal: String?
         // Nil for an edit of the whole entry.
         fileprivate var paths: [[String]]?
+        // How many of them the last commit has begun to store.
+        private var begunPaths = 0
 
         init(value: PropertyListValue? = nil) {
             self.value = value
@@ -143,13 +145,29 @@ extension Entry {
         ) {
             // An edit of some values after one of the whole entry is one of the whole entry.
             if let added, !isPendingWhole {
-                if paths == nil { paths = added } else { paths?.append(contentsOf: added) }
+                let (before, now) = (paths?.count ?? 0, (paths?.count ?? 0) + added.count)
+                if paths == nil { (paths, begunPaths) = (added, 0) } else { paths?.append(contentsOf: added) }
+                // Each time the number has doubled, as for a value that is edited again and again.
+                if now > 64, before.leadingZeroBitCount != now.leadingZeroBitCount { removeRepeatedPaths() }
             } else if paths != nil {
                 paths = nil
             }
             pendingRevision = edit
             if condition != nil || self.condition != nil { self.condition = condition }
             if principal != nil || self.principal != nil { self.principal = principal }
+        }
+
+        /// Records that a commit begins to store the edit: what is edited from now on follows it.
+        mutating func beginCommit() {
+            begunPaths = 0
+            removeRepeatedPaths()
+            begunPaths = paths?.count ?? 0
+        }
+
+        private mutating func removeRepeatedPaths() {
+            guard let paths, paths.count > begunPaths + 1 else { return }
+            var found: Set<[String]> = []
+            self.paths = paths[..<begunPaths] + paths[begunPaths...].filter { found.insert($0).inserted }
         }
 
         /// Whether the entry has no state to keep.
@@ -163,7 +181,7 @@ extension Entry {
         mutating func markWritten(_ edit: PendingEdit, isStored: Bool) {
             guard pendingRevision == edit.revision else {
                 if let paths, !edit.paths.isEmpty, paths.count > edit.paths.count, paths.starts(with: edit.paths) {
-                    self.paths = Array(paths.dropFirst(edit.paths.count))
+                    (self.paths, begunPaths) = (Array(paths.dropFirst(edit.paths.count)), 0)
                 }
                 return
             }

@@ -175,6 +175,12 @@ extension EntryTable {
         edited.reduce(into: [:]) { $0[$1.name] = $1.content.pending }
     }
 
+    /// The edits that a commit begins to store.
+    func beginCommit() -> [String: PendingEdit] {
+        for entry in edited { entry.content.beginCommit() }
+        return pending
+    }
+
     /// The edit of an entry that is not on disk yet.
     func pending(_ name: String) -> PendingEdit? {
         hasPending ? entry(name)?.content.pending : nil

@@ -25,7 +25,7 @@ extension EntryCacheState {
     /// The edits that a commit has to store, and the revision up to which they were made.
     mutating func beginCommit() -> (edits: [String: PendingEdit], revision: UInt64) {
         log.beginCommit(of: revision)
-        return (entries.pending, revision)
+        return (entries.beginCommit(), revision)
     }
 
     /// Discards all edits that are in memory only, and returns them.

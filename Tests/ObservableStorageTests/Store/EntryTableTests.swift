@@ -15,6 +15,27 @@ struct EntryTableTests {
         #expect(table["count"] == 3)
     }
 
+    @Test("Values in a dictionary that are edited again and again are pending once, and after a commit those edited since it began")
+    func innerEditedAgain() throws {
+        var table = EntryTable([:], store: 1)
+        func edit(_ name: String, _ number: UInt64) throws {
+            var leaf: PropertyListValue? = .integer(PropertyListInteger(number))
+            let entry = table.ensureEntry("server")
+            _ = try table.exchange(entry, &leaf, at: EntryName(own: "server", path: [name]), edit: number)
+        }
+        func paths() -> [[String]] { table.pending("server")?.paths ?? [] }
+        for number in 1...1_000 as ClosedRange<UInt64> { try edit(number.isMultiple(of: 2) ? "a" : "b", number) }
+        #expect(paths().count < 200)
+        let begun = table.beginCommit()
+        #expect(begun["server"]?.paths == [["b"], ["a"]])
+        for number in 1_001...2_000 as ClosedRange<UInt64> { try edit("a", number) }
+        #expect(paths().count < 200)
+        table.markWritten(begun)
+        #expect(Set(paths()) == [["a"]])
+        try edit("b", 2_001)
+        #expect(table.beginCommit()["server"]?.paths == [["a"], ["b"]])
+    }
+
     @Test("An entry removed by any process is gone, and pending if this process removed it")
     func removed() {
         var table = EntryTable(["ours": 1, "theirs": 2], store: 1)
