@@ -5,19 +5,23 @@ import PropertyListCoding
 extension [String: PropertyListValue] {
     /// Calls a closure for each entry, and for all values in arrays and dictionaries, each after the one that contains it.
     func forEachNested(_ body: (_ path: String, _ name: String, _ value: PropertyListValue) throws -> Void) rethrows {
-        try PropertyListValue.dictionary(self).forEachChild(of: []) { names, value in
-            try body(EntryPath.text(of: names, in: self), names.last ?? "", value)
+        try PropertyListValue.dictionary(self).forEachChild(of: [], isPlain: true) { names, isPlain, value in
+            // Looking for another reading of a path takes the cube of its length.
+            try body(isPlain ? names.joined(separator: ".") : EntryPath.text(of: names, in: self), names.last ?? "", value)
         }
     }
 }
 
 extension PropertyListValue {
+    /// - Parameter isPlain: whether the names, joined by dots, lead to nothing else: no dictionary on the way has a name with a dot.
     fileprivate func forEachChild(
-        of path: [String], _ body: (_ names: [String], _ value: PropertyListValue) throws -> Void
+        of path: [String], isPlain: Bool, _ body: (_ names: [String], _ isPlain: Bool, _ value: PropertyListValue) throws -> Void
     ) rethrows {
+        let children = children
+        let isPlain = isPlain && !children.contains { $0.name.isEmpty || $0.name.utf8.contains(UInt8(ascii: ".")) }
         for (name, value) in children {
-            try body(path + [name], value)
-            try value.forEachChild(of: path + [name], body)
+            try body(path + [name], isPlain, value)
+            try value.forEachChild(of: path + [name], isPlain: isPlain, body)
         }
     }
 

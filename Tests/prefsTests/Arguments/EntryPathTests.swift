@@ -76,6 +76,15 @@ struct EntryPathTests {
         #expect(Difference.all(from: ["a": ["b": 1], "a.b": 1], to: ["a": ["b": 2]]).map(\.path) == [".a.b", "a.b"])
     }
 
+    @Test("The paths in a list that is as deep as lists may be are found in a moment")
+    func deepList() {
+        var value: PropertyListValue = ["leaf": 1]
+        for level in 0..<508 { value = level.isMultiple(of: 2) ? [value] : ["k\(level)": value] }
+        var (count, last) = (0, "")
+        ["root": value].forEachNested { path, _, _ in (count, last) = (count + 1, path) }
+        #expect(count == 510 && last.hasPrefix("root.k507.0.k505.") && last.hasSuffix(".0.leaf"))
+    }
+
     @Test("A literal key is one name")
     func literal() throws {
         #expect(EntryPath("server.hosts", isLiteral: true).value(in: Self.entries) == nil)
