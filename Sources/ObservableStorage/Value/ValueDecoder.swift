@@ -92,9 +92,14 @@ private struct EntryDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func contains(_ key: Key) -> Bool { entries[key.stringValue] != nil }
 
-    func decodeNil(forKey key: Key) throws -> Bool { try part(key).decodeNil() }
+    // Nil is no entry.
+    func decodeNil(forKey key: Key) throws -> Bool { try !contains(key) || part(key).decodeNil() }
 
-    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try part(key).value(type) }
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        if let stored = entries[key.stringValue] { return try ValueDecoder(stored, in: codingPath, at: key).value(type) }
+        if let type = type as? any OptionalValue.Type, let none = type.nilValue as? Value { return none }
+        return try part(key).value(type)
+    }
 
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try part(key).value(type) }
 

@@ -138,6 +138,34 @@ struct ValueCoderTests {
         #expect(context.codingPath.map(\.stringValue) == ["c", "1"])
     }
 
+    @Test("Nil that a type encodes and decodes by itself is nil again", arguments: [nil, 1] as [Int?], [nil, 2] as [Int?])
+    func ownNils(a: Int?, b: Int?) throws {
+        struct Written: Codable, Equatable {
+            let a: Int?
+            let b: Int?
+
+            init(_ a: Int?, _ b: Int?) { (self.a, self.b) = (a, b) }
+
+            enum CodingKeys: String, CodingKey { case a, b }
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: CodingKeys.self)
+                a = try container.decode(Int?.self, forKey: .a)
+                b = try container.decodeNil(forKey: .b) ? nil : container.decode(Int.self, forKey: .b)
+            }
+
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(a, forKey: .a)
+                if let b { try container.encode(b, forKey: .b) } else { try container.encodeNil(forKey: .b) }
+            }
+        }
+        let stored = try encode(Written(a, b))
+        #expect(stored == .dictionary(["a": a, "b": b].compactMapValues { $0.map { .integer(PropertyListInteger(Int64($0))) } }))
+        #expect(try decode(Written.self, stored) == Written(a, b))
+        #expect(try decode(Written.self, foundation(encoding: Written(a, b))) == Written(a, b))
+    }
+
     @Test("An error names the path to the value, what was expected, and what was found")
     func paths() throws {
         func failure(_ stored: PropertyListValue) throws -> (path: [String], text: String) {
