@@ -141,7 +141,7 @@ extension FileReplacement {
     func replace() throws(StorageError) -> Bool {
         try reporting { () throws(SystemError) in
             guard let temporary, let contested = replaced ?? folder else { return false }
-            step = "renaming the temporary file \(temporary.path.path)"
+            step = "renaming the temporary file"
             // A program that keeps the property list locked does not prevent the replacement.
             let isLocked = calls.tryLock(contested, pauses: Self.pauses)
             defer { if isLocked { calls.releaseLock(contested) } }

@@ -26,7 +26,8 @@ struct TemporaryFile {
         while true {
             let random = calls.random()
             let path = target.temporaryFile(process: getpid(), random: random)
-            step = "making the temporary file \(path.path)"
+            // Without its name: an error that is reported once has to be the same each time.
+            step = "making a temporary file in \(path.folder)"
             namesLeft -= 1
             do throws(SystemError) {
                 let descriptor = try calls.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions(old))

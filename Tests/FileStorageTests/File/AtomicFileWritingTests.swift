@@ -84,12 +84,26 @@ private let new = Data("new".utf8)
     @Test("If every name for the temporary file is taken, writing throws an error")
     func takenNames() throws {
         let path = try folder.make("list")
-        let temporary = try folder.make(".list.\(getpid())-1.tmp", "taken")
+        _ = try folder.make(".list.\(getpid())-1.tmp", "taken")
         var calls = FileSystemCalls.live
         calls.random = { 1 }
-        let reason = "\(SystemError(EEXIST).reason) (making the temporary file \(temporary))"
+        let reason = "\(SystemError(EEXIST).reason) (making a temporary file in \(folder.url.path))"
         #expect(throws: StorageError.unwritable(file: path, reason: reason)) { try calls.write(new, to: path) }
         #expect(try folder.text(".list.\(getpid())-1.tmp") == "taken")
+    }
+
+    @Test("Attempts that fail for the same reason have the same error, which is reported once", arguments: [true, false])
+    func sameError(isMaking: Bool) throws {
+        let path = try folder.make("list")
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            if isMaking, flags & O_CREAT != 0 { throw SystemError(EACCES) }
+            return try live.openDescriptor(path, flags, mode)
+        }
+        calls.renameFile = { _, _ throws(SystemError) in throw SystemError(EPERM) }
+        let errors = try (1...2).map { _ in try #require(#expect(throws: StorageError.self) { try calls.write(new, to: path) }) }
+        #expect(errors[0] == errors[1])
     }
 
     @Test("Anything but a regular file is not replaced, also as the target of a link")

@@ -129,7 +129,7 @@ struct HostilePlaceTests {
     func readOnlyFolder() async throws {
         try #require(chmod(folder.url.path, 0o755) == 0)
         let answers = try await PeerSession(path, by: Self.nobody).answers(to: ["open", "set more 1", "flush", "keys"])
-        let failure = "failed: \(path): cannot be written: Permission denied (making the temporary file \(folder.path(".settings.plist."))"
+        let failure = "failed: \(path): cannot be written: Permission denied (making a temporary file in \(folder.url.path)"
         #expect(answers.count == 4 && answers[2].hasPrefix(failure), "\(answers)")
         #expect(answers.last == "more")
     }
