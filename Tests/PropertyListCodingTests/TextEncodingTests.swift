@@ -96,7 +96,7 @@ import Testing
         for first in bytes {
             for second in bytes {
                 for third in bytes {
-                    // The last two: in the first half and in the second, between words of which none is ASCII.
+                    // The last two: between blocks of which none is ASCII.
                     for (before, after) in [(0, 0), (5, 0), (8, 0), (-6, 18), (-18, 6)] {
                         let letter = before < 0 ? "é" : "a"
                         let text =
@@ -114,6 +114,32 @@ import Testing
                                     String(validating: text[..<$0], as: UTF8.self) == nil
                                 })
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Every scalar is valid UTF-8, wherever in a block it begins")
+    func scalarsInBlocks() {
+        let text = Array(String(String.UnicodeScalarView((0...0x10FFFF).compactMap(Unicode.Scalar.init))).utf8)
+        for start in 0..<4 {
+            #expect((Array(repeating: 0x61, count: start) + text).withUnsafeBytes { $0.isValidUTF8 })
+        }
+    }
+
+    @Test("Every two bytes, with up to two that continue them, are valid UTF-8 as the standard library decides, inside and at the end")
+    func pairsInBlocks() {
+        for first in UInt8.min ... .max {
+            for second in UInt8.min ... .max {
+                // All places in a block occur with each kind of pair.
+                let start = Int(first &+ second) % 20
+                for size in 2...4 {
+                    var text = [UInt8](repeating: 0x61, count: 44)
+                    text.replaceSubrange(start..<start + size, with: [first, second, 0x80, 0xBF].prefix(size))
+                    for text in [text[...], text[..<(start + size)]] {
+                        let isValid = text.withUnsafeBytes { $0.isValidUTF8 }
+                        if isValid != (String(validating: text, as: UTF8.self) != nil) { Issue.record("\(text)") }
                     }
                 }
             }
