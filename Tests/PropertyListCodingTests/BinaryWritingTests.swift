@@ -120,6 +120,16 @@ import Testing
         #expect(try PropertyListValue.decode(bytes).value == .dictionary(entries))
     }
 
+    @Test("Of longer leaves of the same size, the first and all others are found again")
+    func longLeavesOfOneSize() throws {
+        func data(_ last: UInt8) -> PropertyListValue { .data(Data(count: 70_000) + [last]) }
+        let text = PropertyListValue.string(String(repeating: "a", count: 70_001))
+        let value = PropertyListValue.array([data(1), data(2), text, data(2), data(1), data(3), data(3), text])
+        let bytes = try value.encoded(as: .binary)
+        #expect(bytes.count < 70_001 * 4 + 200)
+        #expect(try PropertyListValue.decode(bytes).value == value)
+    }
+
     @Test("Data uses little more memory than its count")
     func spareMemory() throws {
         for size in [1, 40_000, 2_000_000] {

@@ -88,9 +88,17 @@ struct LeafHash {
         return UInt64(truncatingIfNeeded: hasher.finalize()) | 1
     }()
 
-    /// The hash of a text or data; the marker distinguishes the two.
+    /// The hash of a text or data, or 0 if it is long; the marker distinguishes the two.
     @inline(__always)
     func callAsFunction(of bytes: UnsafeRawBufferPointer, marker: UInt8) -> UInt32 {
+        bytes.count > Self.maximumSize ? 0 : whole(of: bytes, marker: marker)
+    }
+
+    private static var maximumSize: Int { 65_536 }
+
+    /// The hash of a text or data of any size.
+    @inline(__always)
+    func whole(of bytes: UnsafeRawBufferPointer, marker: UInt8) -> UInt32 {
         let count = bytes.count
         var hash = seed ^ UInt64(count) << 8 ^ UInt64(marker)
         var offset = 0
@@ -159,6 +167,12 @@ struct LeafTable: ~Copyable {
         _ bytes: UnsafeRawBufferPointer, hash: UInt32, in output: UnsafeRawBufferPointer, offsets: borrowing ScratchArray<Int>,
         orAdd object: Int
     ) -> Int? {
+        find(hash: hash, orAdd: object) { bytes.isRepeated(in: output, at: offsets[$0]) }
+    }
+
+    /// Returns the first object with this hash that a closure accepts; if there is none, adds `object` and returns nil.
+    @inline(__always)
+    mutating func find(hash: UInt32, orAdd object: Int, where isEqual: (Int) -> Bool) -> Int? {
         if count * 4 >= slots.count * 3 { grow() }
         var index = Int(truncatingIfNeeded: hash) & (slots.count - 1)
         while true {
@@ -166,7 +180,7 @@ struct LeafTable: ~Copyable {
             guard slot.object != 0 else { break }
             if slot.hash == hash {
                 let known = Int(slot.object) - 1
-                if bytes.isRepeated(in: output, at: offsets[known]) { return known }
+                if isEqual(known) { return known }
             }
             index = (index + 1) & (slots.count - 1)
         }
