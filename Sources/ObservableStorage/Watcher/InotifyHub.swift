@@ -68,8 +68,9 @@
                 // Added to those of other subscribers, as it is not known which watch it is.
                 let watch = calls.watch(instance, path, mask | UInt32(IN_MASK_ADD))
                 guard watch >= 0 else { return (watch, []) }
-                let before = state.table.mask(of: watch)
-                state.table.insert(subscriber, for: WatchKey(watch: watch, name: name), mask)
+                let before = state.table.insert(subscriber, for: WatchKey(watch: watch, name: name), mask)
+                // There may be thousands of others in the folder.
+                if before & ~mask == 0 { return (watch, []) }
                 let needed = state.table.mask(of: watch)
                 return (watch, before & ~needed == 0 ? [] : set(needed, of: watch, at: path, &state))
             }

@@ -15,9 +15,12 @@
 
         private var watches: [Int32: Names] = [:]
 
-        /// Adds a subscription, or changes its mask.
-        mutating func insert(_ subscriber: InotifyRegistration, for key: WatchKey, _ mask: UInt32) {
-            watches[key.watch, default: [:]][key.name, default: [:]][ObjectIdentifier(subscriber)] = (subscriber, mask)
+        /// Adds a subscription, or changes its mask; returns the previous one, 0 without any.
+        @discardableResult
+        mutating func insert(_ subscriber: InotifyRegistration, for key: WatchKey, _ mask: UInt32) -> UInt32 {
+            let subscription = (subscriber: subscriber, mask: mask)
+            return watches[key.watch, default: [:]][key.name, default: [:]]
+                .updateValue(subscription, forKey: ObjectIdentifier(subscriber))?.mask ?? 0
         }
 
         /// Removes a subscription, and returns whether it was the last one of its watch.
