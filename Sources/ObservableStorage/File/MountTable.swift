@@ -15,6 +15,7 @@
 
         // Limits how often the table is read while containers start and end.
         private static let interval = Duration.milliseconds(50)
+        private static let retryInterval = Duration.seconds(2)
 
         private let calls: FileSystemCalls
         private let queue = DispatchQueue(label: "ObservableStorage.MountTable")
@@ -77,8 +78,8 @@
                     if known?.isOutdated == true, let mounts = MountInfo.all(from: table.descriptor, calls) {
                         known = Table(mounts, of: table.descriptor, table.identity)
                     }
-                } else if let descriptor = MountInfo.open(calls) {
-                    guard let identity = identity(of: descriptor), let mounts = MountInfo.all(from: descriptor, calls) else {
+                } else if let (descriptor, identity) = open() {
+                    guard let mounts = MountInfo.all(from: descriptor, calls) else {
                         calls.discard(descriptor)
                         return known
                     }
@@ -86,6 +87,13 @@
                 }
                 return known
             }
+        }
+
+        private func open() -> (descriptor: Int32, identity: FileIdentity)? {
+            guard let descriptor = MountInfo.open(calls) else { return nil }
+            if let identity = identity(of: descriptor) { return (descriptor, identity) }
+            calls.discard(descriptor)
+            return nil
         }
 
         private func identity(of descriptor: Int32) -> FileIdentity? {
@@ -98,32 +106,39 @@
         func add(_ listener: @escaping Listener) -> Bool {
             listening.withLock { state in
                 if !state.isRunning {
-                    guard let descriptor = MountInfo.open(calls) else { return false }
-                    let mounts = Set(MountInfo.all(from: descriptor, calls) ?? [])
-                    queue.async { self.run(descriptor, mounts) }
+                    guard let file = open() else { return false }
+                    let mounts = Set(MountInfo.all(from: file.descriptor, calls) ?? [])
+                    queue.async { self.run(file, mounts) }
                 }
                 state = (true, state.listeners + [listener])
                 return true
             }
         }
 
-        private func run(_ descriptor: Int32, _ start: Set<MountInfo>) {
-            var mounts = start
-            while Self.waitForChange(descriptor) {
-                let now = Set(MountInfo.all(from: descriptor, calls) ?? [])
+        private func run(_ first: (descriptor: Int32, identity: FileIdentity), _ start: Set<MountInfo>) {
+            var (file, mounts) = (first, start)
+            while true {
+                if identity(of: file.descriptor)?.isSameFile(as: file.identity) == true {
+                    Self.waitForChange(file.descriptor)
+                } else if let opened = open() {
+                    // As in `current()`. What the closed file would have reported is found by reading the new one.
+                    file = opened
+                } else {
+                    calls.pause(Self.retryInterval)
+                    continue
+                }
+                let now = Set(MountInfo.all(from: file.descriptor, calls) ?? [])
                 let changed = mounts.symmetricDifference(now)
                 mounts = now
                 if !changed.isEmpty { report(Set(changed.map(\.point))) }
                 calls.pause(Self.interval)
             }
-            listening.withLock { $0.isRunning = false }
         }
 
-        /// Returns after a mount or unmount; false if other code closed the descriptor.
-        private static func waitForChange(_ descriptor: Int32) -> Bool {
+        /// Returns after a mount or unmount, or if other code closes the descriptor.
+        private static func waitForChange(_ descriptor: Int32) {
             var request = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
             while poll(&request, 1, -1) < 0, errno == EINTR {}
-            return request.revents & Int16(POLLPRI) != 0
         }
 
         private func report(_ points: Set<String>) {

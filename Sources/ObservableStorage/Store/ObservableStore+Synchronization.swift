@@ -20,8 +20,7 @@ extension ObservableStore {
     ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``. In a forked child, this and all other calls that write throw
     ///   at once.
     public nonisolated(nonsending) func flush(to destination: FlushDestination = .storage) async throws(StorageError) {
-        // Here, as in each call that writes: on the store's queue a forked child has no thread, or one that would write.
-        if let error = StoreRegistry.all.forkError(of: name) { throw error }
+        try requireOriginalProcess()
         try await synchronizer.flush(to: destination)
     }
 
@@ -32,7 +31,7 @@ extension ObservableStore {
     ///   in a transaction, for whose end it might wait. The edits stay in memory and are tried again.
     @available(*, noasync, message: "use flush()")
     public nonisolated func flushNow(timeout: Duration = .seconds(10)) throws(StorageError) {
-        if let error = StoreRegistry.all.forkError(of: name) { throw error }
+        try requireOriginalProcess()
         let isInside = executor.isCurrent || DeliveryThread.current.isDelivering(cache.id)
         if isInside {
             let reason = "flushNow() was called in a listener or a transaction, which must not wait; call flush() in a task"
@@ -57,6 +56,11 @@ extension ObservableStore {
         try outcome.withLock { $0 }.get()
     }
 
+    /// Throws an error in a forked child, which has no thread for the store's queue, or one that would write.
+    nonisolated func requireOriginalProcess() throws(StorageError) {
+        if let error = StoreRegistry.all.forkError(of: name) { throw error }
+    }
+
     /// Reads the storage now, and its layers, instead of waiting until changes by others are noticed.
     ///
     /// Observers have been notified of the differences when this returns, unless a listener is slow.
@@ -78,7 +82,7 @@ extension ObservableStore {
     /// - Throws: ``StorageError`` if the edits cannot be written; the store then stays open, and nothing is lost.
     ///   ``StorageError/suspended(file:edits:)`` if the system does not let the process finish, for a file of an app group.
     public nonisolated(nonsending) func close(discardingEdits discardsEdits: Bool = false) async throws(StorageError) {
-        if let error = StoreRegistry.all.forkError(of: name) { throw error }
+        try requireOriginalProcess()
         try await synchronizer.close(discardingEdits: discardsEdits)
         layerFiles?.stopWatching()
     }

@@ -63,7 +63,7 @@ extension ObservableStore {
         origin: ChangeOrigin, _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
         if TransactionContext.isOpen(of: self) { throw StorageError.nestedUpdate }
-        if let error = StoreRegistry.all.forkError(of: name) { throw error }
+        try requireOriginalProcess()
         let result = Lock<Result?>(nil)
         try await synchronizer.transact(origin) { transaction in
             let value = try TransactionContext.during(self) { try Interruption.withoutAny { try body(&transaction) } }

@@ -93,6 +93,35 @@
             for descriptor in [other] + opened.elements { close(descriptor) }
         }
 
+        @Test("Mounts are reported although the program has closed the file that reports them, and has opened another one instead")
+        func closedWhileWaiting() async throws {
+            let tables = ["", "23 22 0:50 / /new rw - tmpfs none rw\n"].map { "22 1 254:0 / / rw - ext4 /dev/vda rw\n" + $0 }
+            let other = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            let opened = Lock(0)
+            var calls = FileSystemCalls.live
+            calls.openDescriptor = { path, flags, mode throws(SystemError) in
+                opened.withLock { $0 += 1 }
+                return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+            }
+            calls.readBytesAt = { descriptor, buffer, offset throws(SystemError) in
+                let count = opened.withLock { $0 }
+                guard offset == 0 else {
+                    if count == 1 { _ = dup2(other, descriptor) }
+                    return 0
+                }
+                buffer.copyBytes(from: tables[count - 1].utf8)
+                return tables[count - 1].utf8.count
+            }
+            let points = Inbox<Set<String>>()
+            let isAdded = MountTable(calls: calls).add { found in
+                points.put(found)
+                return true
+            }
+            #expect(isAdded)
+            #expect(await points.first { _ in true } == ["/new"])
+            close(other)
+        }
+
         @Test("File systems are found although the table could not be read at once, or its changes were reported to somebody else")
         func unreadable() throws {
             var status = stat()
