@@ -20,15 +20,18 @@ extension FileSystemCalls {
     /// - Parameter followsLinks: whether a link in the last component is followed.
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
     func readFile(at path: ResolvedPath, followsLinks: Bool = false) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
+        var last: (bytes: Data, identity: FileIdentity)?
         for attempt in 0..<Self.maximumAttempts {
             if attempt > 0 {
                 pause(.milliseconds(2))
             }
             guard let descriptor = try open(path, followsLinks: followsLinks) else { return nil }
             defer { discard(descriptor) }
-            if let content = try content(of: descriptor, path: path.path) {
-                return content
-            }
+            guard let (content, isUnchanged) = try content(of: descriptor, path: path.path) else { continue }
+            // A program may change the times of the file all the time, as by touching it.
+            if isUnchanged { return content }
+            if let last, last.identity.isSameFile(as: content.identity), last.bytes == content.bytes { return content }
+            last = content
         }
         throw .unreadable(file: path.path, reason: "it keeps changing while it is read")
     }
@@ -46,8 +49,10 @@ extension FileSystemCalls {
         }
     }
 
-    /// The content of an open file; nil if it changed while it was read.
-    private func content(of descriptor: Int32, path: String) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
+    /// The content of an open file with its identity before it was read, and whether that is still the same; nil if the size is not.
+    private func content(
+        of descriptor: Int32, path: String
+    ) throws(StorageError) -> (content: (bytes: Data, identity: FileIdentity), isUnchanged: Bool)? {
         let before = try reading(path) { () throws(SystemError) in try status(of: descriptor) }
         if let objection = before.kind.objection {
             throw .unreadable(file: path, reason: objection)
@@ -58,7 +63,8 @@ extension FileSystemCalls {
         let size = Int(before.identity.size)
         let bytes = try reading(path) { () throws(SystemError) in try self.bytes(of: descriptor, expected: size) }
         let after = try reading(path) { () throws(SystemError) in try status(of: descriptor) }
-        return bytes.count == size && after.identity == before.identity ? (bytes, before.identity) : nil
+        guard bytes.count == size else { return nil }
+        return (content: (bytes: bytes, identity: before.identity), isUnchanged: after.identity == before.identity)
     }
 
     /// The bytes of a file from its beginning, as many as expected, or one more if the file has grown.

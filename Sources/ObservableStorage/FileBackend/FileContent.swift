@@ -21,6 +21,15 @@ struct FileContent: Sendable {
     /// Whether there is a file, and it is empty: a list without entries.
     var isBlank: Bool { identity != nil && bytes.isEmpty }
 
+    /// Whether the list was the same when its identity was found, possibly with other times: a program may change these all the time.
+    ///
+    /// - Parameter earlier: the content that was read before that; nil if none was.
+    func isUnchanged(since earlier: FileContent?, at found: FileIdentity?) -> Bool {
+        if identity == found { return true }
+        guard let identity, let found, let earlier, let before = earlier.identity else { return false }
+        return identity.isSameFile(as: found) && identity.isSameFile(as: before) && bytes == earlier.bytes
+    }
+
     /// A file that does not exist.
     ///
     /// - Parameters:

@@ -8,6 +8,7 @@ extension Journal {
     /// journal; nil for those that are missing.
     func view(at target: ResolvedPath) throws -> (view: JournalView, list: FileStatus?, journal: UInt64?) {
         var waited: Duration = .zero
+        var last: FileContent?
         for _ in 0..<Self.maximumAttempts {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
@@ -22,7 +23,9 @@ extension Journal {
                     waited += ListFile.pause
                     continue
                 }
-                guard let content = try list.content(of: target), content.identity == status?.identity else { continue }
+                let before = last
+                last = try list.content(of: target)
+                guard let content = last, content.isUnchanged(since: before, at: status?.identity) else { continue }
                 step = findings.next(content)
             }
             guard case .found(let view) = step else { continue }

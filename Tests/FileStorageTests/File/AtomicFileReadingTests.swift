@@ -116,6 +116,42 @@ import Testing
         #expect(largest.withLock { $0 } < 100)
     }
 
+    @Test("A file whose times change all the time is read, also a large one")
+    func touched() throws {
+        let path = try folder.make("list", "a content")
+        let pauses = Lock(0)
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in pauses.withLock { $0 += 1 } }
+        calls.readBytes = { descriptor, buffer throws(SystemError) in
+            Disk.touch(path)
+            return try FileSystemCalls.live.readBytes(descriptor, buffer)
+        }
+        let content = try #require(try calls.readFile(at: path))
+        #expect(content.bytes == Data("a content".utf8))
+        #expect(pauses.withLock { $0 } == 1)
+        // A write in place after it was read is not overlooked.
+        #expect(try content.identity != FileIdentity(path: path))
+    }
+
+    @Test("A file that is overwritten all the time, with as many bytes, is an error")
+    func overwritten() throws {
+        let path = try folder.make("list", "0")
+        let number = Lock(0)
+        var calls = FileSystemCalls.withoutPauses
+        calls.readBytes = { descriptor, buffer throws(SystemError) in
+            let count = try FileSystemCalls.live.readBytes(descriptor, buffer)
+            let next = number.withLock { number in
+                number += 1
+                return number
+            }
+            if count > 0 { Disk.overwrite(path, "\(next % 7)") }
+            return count
+        }
+        #expect(throws: StorageError.unreadable(file: path, reason: "it keeps changing while it is read")) {
+            try calls.readFile(at: path)
+        }
+    }
+
     @Test("A file with more content than its reported size is not read in part")
     func largerThanTold() throws {
         let path = try folder.make("list", "a content")

@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import ObservableStorage
+
 /// File operations of other programs.
 enum Disk {
     /// The content of a file; nil if there is none.
@@ -18,6 +20,20 @@ enum Disk {
     /// Writes in place, and closes.
     static func write(_ path: String, _ content: String) throws {
         try Data(content.utf8).write(to: URL(fileURLWithPath: path))
+    }
+
+    /// Writes as many bytes in place, with another modification time.
+    static func overwrite(_ path: String, _ content: String) {
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        _ = content.withCString { pwrite(descriptor, $0, content.utf8.count, 0) }
+        close(descriptor)
+        touch(path)
+    }
+
+    /// Changes the times of a file, each time to others.
+    static func touch(_ path: String) {
+        let time = timeval(tv_sec: Int(UniqueNumber.next()), tv_usec: 0)
+        utimes(path, [time, time])
     }
 
     /// Replaces the old file with a new one.

@@ -103,6 +103,43 @@ struct ForeignWriterTests {
         #expect(try one.load().values == ["a": 1, "b": 5])
     }
 
+    @Test("A list whose times a program changes all the time is opened and written", arguments: [false, true])
+    func touched(isBinary: Bool) throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1], format: isBinary ? .binary : .xml)
+        try fixture.backend().set(["a": 2])
+        var calls = FileSystemCalls.withoutPauses
+        // Whenever the journal is read, after the list was looked at.
+        calls.readBytesAt = { [path = fixture.file.path] descriptor, buffer, offset throws(SystemError) in
+            Disk.touch(path)
+            return try FileSystemCalls.live.readBytesAt(descriptor, buffer, offset)
+        }
+        #expect(try fixture.backend(calls: calls).load().values == ["a": 2, "b": 1])
+        try fixture.backend(calls: calls).set(["c": 3])
+        #expect(try fixture.backend().load().values == ["a": 2, "b": 1, "c": 3])
+    }
+
+    @Test("A list that a program overwrites all the time, with as many bytes, is not taken for an unchanged one")
+    func overwritten() throws {
+        let fixture = try JournalFixture(["a": 0], format: .xml)
+        try fixture.backend().set(["b": 2])
+        let lists = try (0..<7).map { number in
+            let list = PropertyListValue.dictionary(["a": .integer(PropertyListInteger(Int64(number)))])
+            return String(decoding: try list.encoded(as: .xml), as: UTF8.self)
+        }
+        let number = Lock(0)
+        var calls = FileSystemCalls.withoutPauses
+        calls.readBytesAt = { [path = fixture.file.path] descriptor, buffer, offset throws(SystemError) in
+            let next = number.withLock { number in
+                number += 1
+                return number
+            }
+            Disk.overwrite(path, lists[next % lists.count])
+            return try FileSystemCalls.live.readBytesAt(descriptor, buffer, offset)
+        }
+        let reason = "it keeps changing while it is read"
+        #expect(throws: StorageError.unreadable(file: fixture.file.path, reason: reason)) { try fixture.backend(calls: calls).load() }
+    }
+
     @Test("The very file of an earlier list, moved back, is another program's list as well")
     func movedBack() throws {
         let fixture = try JournalFixture(["a": 1])
