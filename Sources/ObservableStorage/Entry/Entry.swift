@@ -70,7 +70,7 @@ final class Entry: Observable, @unchecked Sendable {
         }
         swap(&content.value, &replaced.value)
         if !content.history.earlier.isEmpty { replaced.earlier = content.history.earlier }
-        content.history.replaced(replaced.value, isRemoval: content.value == nil, isEdit: edit != 0, type: type, revision: revision)
+        content.history.replaced(replaced.value, by: content.value, isEdit: edit != 0, type: type, revision: revision)
         if edit != 0 { content.setPending(edit, condition: condition, principal: principal, paths: paths) }
         countChange()
         return true
@@ -93,10 +93,11 @@ final class Entry: Observable, @unchecked Sendable {
         let whole = isKept ? content.value : nil
         try name.replace(leaf, in: &content.value)
         if isKept {
-            content.history.replaced(whole, isRemoval: content.value == nil, isEdit: true, type: nil, revision: edit)
+            content.history.replaced(whole, by: content.value, isEdit: true, type: nil, revision: edit)
         } else {
             content.history.recordInnerEdit(revision: edit)
         }
+        if leaf == nil { content.history.forget(name.path) }
         content.setPending(edit, paths: [name.path])
         countChange()
         leaf = old

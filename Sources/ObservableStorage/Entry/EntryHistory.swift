@@ -29,8 +29,10 @@ struct EntryHistory: Sendable {
     private var isGood = false
     // The first revision whose value has not been reported as invalid.
     private var unreportedRevision: UInt64 = 0
-    // By the path inside the dictionary.
+    // By the path inside the dictionary. Any number of names may be used there: those that others have removed are forgotten from time to
+    // time.
     private var inner: [[String]: InnerHistory] = [:]
+    private static let maximumRemoved = 64
 
     /// Whether there is an earlier value of a key.
     var isEmpty: Bool {
@@ -59,17 +61,20 @@ struct EntryHistory: Sendable {
     /// Records that a value was replaced.
     ///
     /// - Parameters:
+    ///   - new: the present value.
     ///   - isEdit: whether the change was made by this process.
     ///   - type: the type of a key without user code that has set the new value; nil otherwise.
-    mutating func replaced(_ old: PropertyListValue?, isRemoval: Bool, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64) {
+    mutating func replaced(
+        _ old: PropertyListValue?, by new: PropertyListValue?, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64
+    ) {
         self.revision = revision
+        let isRemoval = new == nil
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
         if isRemoval {
-            for path in inner.keys {
-                inner[path]?.good = nil
-                inner[path]?.type = nil
-            }
+            inner = [:]
+        } else if inner.count > Self.maximumRemoved {
+            inner = inner.filter { EntryName(own: "", path: $0.key).leaf(new) != nil }
         }
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
@@ -91,6 +96,11 @@ struct EntryHistory: Sendable {
             inner = dictionary[step]
         }
         return true
+    }
+
+    /// Records that this process has removed a value inside the dictionary.
+    mutating func forget(_ path: [String]) {
+        inner[path] = nil
     }
 
     /// Records an edit inside the present value, which is not kept.

@@ -49,6 +49,11 @@ package struct EntryName: Sendable, Hashable {
         }
     }
 
+    /// Transforms the name, and the earlier ones.
+    mutating func rename(_ transform: (String) -> String) {
+        (own, earlier, kept) = (transform(own), earlier.map(transform), Set(kept.map(transform)))
+    }
+
     /// The names of all entries from which the key may read its value.
     var all: [String] {
         hasOthers ? [own] + earlier + (fallback.map { [$0] } ?? []) + earlierFallback : [own]

@@ -94,7 +94,11 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         let runsNoUserCode = traits.runsNoUserCode
         isReadWithoutUserCode = runsNoUserCode && traits.migrations.isEmpty && !storesDefault
         super.init(name, scope: traits.scope, typeWhenSet: runsNoUserCode ? type : nil)
-        if traits.isSecret { SecretNames.insert(name.all) }
+        if traits.isSecret {
+            // A value is secret in every scene if the application's is.
+            let names = name.fallback.map { [$0] + name.earlierFallback } ?? name.all
+            SecretNames.insert(names + names.map(KeyPrefix([KeyScope.folder]).name))
+        }
     }
 
     /// Whether writing changes one value inside a dictionary, and nothing else.

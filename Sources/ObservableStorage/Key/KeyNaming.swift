@@ -117,10 +117,6 @@ struct KeyPrefix: Sendable, Hashable {
 extension StorageKey {
     /// The same key with its name, and its earlier names, transformed.
     func named(_ transform: (String) -> String) -> StorageKey {
-        with { traits in
-            traits.entryName.own = transform(traits.entryName.own)
-            traits.entryName.earlier = traits.entryName.earlier.map(transform)
-            traits.entryName.kept = Set(traits.entryName.kept.map(transform))
-        }
+        with { $0.entryName.rename(transform) }
     }
 }

@@ -9,7 +9,7 @@ struct KeyScope: Sendable, Hashable {
     var generation: UInt64 = 0
 
     /// The first component of the names of all scenes' values.
-    static let folder = "scenes"
+    static let folder = SecretNames.folderOfScenes
 
     /// The stored form of nil in a scope, which is that of a keyed archive: a property list cannot represent nil.
     static let storedNil = PropertyListValue.string("$null")
@@ -48,7 +48,9 @@ extension StorageKey {
     ///
     /// Values written by reading are written for this key.
     func scoped(to scope: KeyScope) -> StorageKey {
-        named(scope.prefix.name).with { traits in
+        // At once: the name of each key that is made is remembered if it is secret.
+        with { traits in
+            traits.entryName.rename(scope.prefix.name)
             traits.scope = scope
             traits.fallback = [self]
             (traits.entryName.fallback, traits.entryName.earlierFallback) = (definition.entryName.own, definition.entryName.earlier)

@@ -10,6 +10,7 @@ final class EntryCache: Sendable {
     let reports: FailureReports
     /// Values under earlier names of keys that are not used, and were reported, by that name.
     let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
+    static let maximumReported = 1_000
     let reportedOverrides = Lock<Set<StorageError>>([])
     // The store's executor, on which no delivery that may run user code is made.
     let executor: DispatchQueueExecutor

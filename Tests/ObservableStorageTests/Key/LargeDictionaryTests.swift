@@ -167,4 +167,27 @@ struct LargeDictionaryTests {
         store[StorageKey("d", "k9999", default: "")] = "text"
         #expect(store[key(9_999)] == 1)
     }
+
+    @Test(
+        "After a value was removed, one that is not valid leaves the default, and nothing is kept of removed ones",
+        arguments: [true, false])
+    func removed(byOthers: Bool) async throws {
+        let backend = InMemoryBackend(["d": .dictionary(Self.numbers)])
+        let store = try ObservableStore(backend: backend)
+        for number in 0..<200 { #expect(store[key(number)] == number) }
+        if byOthers {
+            var changes = store.allChanges().makeAsyncIterator()
+            _ = try backend.edit { $0["d"] = .dictionary(Self.numbers.filter { $0.value == 999 }) }
+            _ = await changes.next()
+        } else {
+            for number in 0..<200 { store.remove(key(number)) }
+        }
+        let text = StorageKey("d", "k1", default: "")
+        store[text] = "text"
+        #expect(store[key(1)] == 0)
+        store.remove(text)
+        // Reading it leaves no earlier value.
+        #expect(!store[whole].isEmpty)
+        #expect(store.cache.update { $0.entries.entry("d")?.content.history.isEmpty } == true)
+    }
 }

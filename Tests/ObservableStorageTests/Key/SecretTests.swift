@@ -90,6 +90,21 @@ struct SecretTests {
         try await store.update { transaction in #expect(!describe(transaction).contains(secret)) }
     }
 
+    @Test("What is a secret of the application is one in every scene, also in one that this process does not use")
+    func scenes() async throws {
+        SceneStore(sceneID: "one", base: store)[settings.key(\.token)] = secret
+        try await store.flush()
+        _ = try backend.edit { $0["scenes/other/vault~1password"] = .string(secret) }
+        try await store.reload()
+        #expect(store.snapshot.entries.values.count { $0 == .string(secret) } == 2)
+        // Other tests have other names.
+        for number in 0..<1_000 { SceneStore(sceneID: "\(number)", base: store)[settings.key(\.token)] = secret }
+        #expect(SecretNames.names.withLock { $0.count } < 1_000)
+        for value in [store.snapshot, backend.load(), try #require(await backend.commits(since: nil))] as [Any] {
+            #expect(!describe(value).contains(secret), "\(type(of: value))")
+        }
+    }
+
     @Test("A snapshot is printed with its values, a secret as <redacted>")
     func snapshot() {
         settings.host = "example.org"

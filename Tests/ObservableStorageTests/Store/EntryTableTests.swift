@@ -68,6 +68,18 @@ struct EntryTableTests {
         #expect(table.count < 200 && table.values.isEmpty)
     }
 
+    @Test("Of the values under earlier names that were reported, a limited number is remembered")
+    func superseded() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        for number in 0..<EntryCache.maximumReported + 10 {
+            let key = StorageKey("new\(number)", default: 0)
+            store[key] = 1
+            store[StorageKey("old\(number)", default: 0)] = 2
+            #expect(store[key.renamed(from: "old\(number)")] == 1)
+        }
+        #expect(store.cache.reportedSuperseded.withLock { $0.count } == 10)
+    }
+
     @Test("An entry that was only observed is removed with its last observer")
     func observedOnly() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["kept": 1]))
