@@ -60,7 +60,7 @@
             process.terminationHandler = { [statuses] process in
                 statuses.record(process.terminationReason == .uncaughtSignal ? -process.terminationStatus : process.terminationStatus)
             }
-            try process.run()
+            try Subprocess.start(process)
             hear(output, lines, receive)
             hear(failures, errors)
         }

@@ -1,5 +1,6 @@
 #if os(macOS) || os(Linux)
     public import Foundation
+    import Synchronization
 
     /// A program that has exited.
     public struct Subprocess: Sendable {
@@ -35,7 +36,7 @@
             process.standardInput = try FileHandle(forReadingFrom: files[0])
             process.standardOutput = try FileHandle(forWritingTo: files[1])
             process.standardError = try FileHandle(forWritingTo: files[2])
-            try process.run()
+            try start(process)
             // A program that hangs fails its test, and does not block others.
             let end = DispatchWorkItem { [pid = process.processIdentifier] in kill(pid, SIGKILL) }
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(240), execute: end)
@@ -53,6 +54,16 @@
         ) async throws -> Subprocess {
             try await onThread { try run(program, arguments, input: input, environment: environment) }
         }
+
+        /// Starts a program while no other one is being started.
+        ///
+        /// Foundation learns of the end of a program from a socket. Two that are started at the same time inherit each other's, and neither seems
+        /// to have ended before the other one has.
+        public static func start(_ process: Process) throws {
+            try starting.withLock { _ in try process.run() }
+        }
+
+        private static let starting = Mutex(())
 
         /// A program that is ready to run, with unconnected streams.
         public static func make(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) -> Process {

@@ -12,7 +12,7 @@ final class Conversation: Sendable {
         process = Subprocess.make(program, arguments)
         process.standardInput = input
         process.standardOutput = output
-        try process.run()
+        try Subprocess.start(process)
     }
 
     deinit {
