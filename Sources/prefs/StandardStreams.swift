@@ -40,7 +40,7 @@ struct Output: Sendable {
                 switch errno {
                 case EINTR: continue
                 case EAGAIN: waitUntilReady(descriptor, for: Int16(POLLOUT))
-                case EPIPE: throw .outputClosed
+                case EPIPE where descriptor == STDOUT_FILENO: throw .outputClosed
                 case let error: throw .failed("\(name): cannot be written: \(String(cString: strerror(error)))")
                 }
             }

@@ -85,8 +85,8 @@ public struct StoredValue<Value: Sendable>: Sendable {
 
     /// Changes the value atomically with respect to other threads; see ``ObservableStore/update(_:)`` for other processes.
     ///
-    /// The closure runs again, with the new value, if the value was changed meanwhile; only the last run takes effect. One that itself sets the
-    /// key would run for ever. It receives the stored value even where an override hides it.
+    /// The closure runs again, with the new value, if the value was changed meanwhile; only the last run takes effect. It must not
+    /// itself set the key in the store. It receives the stored value even where an override hides it.
     ///
     /// - Returns: the result of the closure.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the value cannot be stored, or the stored value is not

@@ -130,7 +130,15 @@ extension FileSystemCalls {
     /// Replaces a file whatever it contains, or creates it, without the lock of its path: for the output of a tool. Its folder has to exist.
     package func replaceFile(at path: String, with bytes: Data) throws(StorageError) {
         for _ in 0..<Self.maximumAttempts {
-            let target = try ResolvedPath(AbsolutePath(path, calls: self), calls: self)
+            let target: ResolvedPath
+            do throws(StorageError) {
+                let absolute = try AbsolutePath(path, calls: self)
+                target = try ResolvedPath(absolute, calls: self)
+                if target.openFolder == nil { try requireFolders(on: absolute) }
+            } catch {
+                guard case .unreadable(_, let reason, _) = error else { throw error }
+                throw .unwritable(file: path, reason: reason)
+            }
             if target.openFolder == nil { throw .unwritable(file: path, reason: SystemError(ENOENT).reason) }
             let base = try FileIdentity(at: target, calls: self)
             guard let replacement = try prepareReplacement(of: target, with: bytes, over: base) else { continue }

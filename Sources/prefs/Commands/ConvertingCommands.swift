@@ -46,7 +46,8 @@ extension Command {
         usage: "prefs convert FILE --to xml|binary|json [-o PATH | --output PATH] [--lossy]",
         summary: "Change the format of a property list in place, or write it as JSON to standard output.",
         details: """
-              -o PATH   write the result to another file, or with - to standard output, and leave FILE as it is
+              -o PATH   write the result to another file, or with - to standard output, and leave FILE as it is; a file that exists keeps its
+                        mode, a new one is for this user only, and a pipe or a device is written
               --lossy   convert also what the format cannot represent exactly: XML truncates dates to seconds; JSON has strings for dates, data,
                         nan and infinity, and an object for a reference of an archive
 
@@ -74,15 +75,20 @@ extension Command {
         }
         var (status, other) = (stat(), stat())
         guard stat(path, &status) == 0 else { return try FileSystemCalls.live.replaceFile(at: path, with: bytes) }
-        // Written and not replaced: a standard stream, as /dev/stderr is, also if it is a file, a pipe and a device.
-        for stream in [STDOUT_FILENO, STDERR_FILENO] where fstat(stream, &other) == 0 {
-            guard (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino) else { continue }
+        func isOutput(_ descriptor: Int32) -> Bool {
+            fstat(descriptor, &other) == 0 && (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)
+        }
+        // Written and not replaced: a standard stream, as /dev/stderr is, or /dev/fd/3, also if it is a file; a pipe, and a device.
+        let number = path.hasPrefix("/dev/fd/") ? Int32(path.dropFirst("/dev/fd/".count)) : nil
+        if let stream = [STDOUT_FILENO, STDERR_FILENO, number ?? -1].first(where: isOutput) {
             return try Output(descriptor: stream, isColoured: false, name: path).write(bytes)
         }
         if [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) { return try FileSystemCalls.live.replaceFile(at: path, with: bytes) }
         let descriptor = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else { throw CommandError.failed("\(path): cannot be written: \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
+        // Another user may have put a link to any file in its place.
+        guard isOutput(descriptor) else { throw CommandError.failed("\(path): was replaced while it was opened; try again") }
         try Output(descriptor: descriptor, isColoured: false, name: path).write(bytes)
     }
 }

@@ -13,13 +13,15 @@ extension [String: PropertyListValue] {
 }
 
 extension PropertyListValue {
-    /// - Parameter isPlain: whether the names, joined by dots, lead to nothing else: no dictionary on the way has a name with a dot.
+    /// - Parameter isPlain: whether the names, joined by dots, lead to nothing else: none of them has a dot, or is how the name of another entry
+    ///   beside it begins, which has one.
     fileprivate func forEachChild(
         of path: [String], isPlain: Bool, _ body: (_ names: [String], _ isPlain: Bool, _ value: PropertyListValue) throws -> Void
     ) rethrows {
         let children = children
-        let isPlain = isPlain && !children.contains { $0.name.isEmpty || $0.name.utf8.contains(UInt8(ascii: ".")) }
+        let beginnings = Set(children.map(\.name).filter { $0.contains(".") }.map { $0.prefix { $0 != "." } })
         for (name, value) in children {
+            let isPlain = isPlain && !name.isEmpty && !name.contains(".") && !beginnings.contains(name[...])
             try body(path + [name], isPlain, value)
             try value.forEachChild(of: path + [name], isPlain: isPlain, body)
         }

@@ -84,7 +84,7 @@ struct WatchCommand {
     private func printLines(of store: ObservableStore, _ output: Output) async throws {
         // Subscribes before it takes the snapshot, so that no change is missed, and skips changes that the snapshot includes.
         let changes = if let start { try await Self.changes(of: store, since: start) } else { store.allChanges() }
-        let (entries, revision, storageRevision) = Self.snapshot(of: store)
+        var (entries, revision, storageRevision) = Self.snapshot(of: store)
         var remaining = lineLimit
         func print(_ line: WatchLine) throws {
             try output.write(line: isJSON ? line.json : line.text(for: output))
@@ -94,7 +94,7 @@ struct WatchCommand {
         for line in lines.prefix(remaining) { try print(line) }
         if remaining == 0 { return }
         for await change in changes {
-            for line in self.lines(for: change, after: start == nil ? revision : nil) {
+            for line in self.lines(for: change, in: &entries, after: start == nil ? revision : nil) {
                 try print(line)
                 if remaining == 0 { return }
             }
@@ -134,14 +134,20 @@ struct WatchCommand {
         return values.map { WatchLine(key: $0, new: $1, revision: revision, storageRevision: storageRevision) }
     }
 
-    /// The lines for a change: of each watched value that is different; none if the change is not newer than the revision.
-    func lines(for change: Change<PropertyListValue?>, after revision: UInt64?) -> [WatchLine] {
+    /// The lines for a change, which is applied to the entries: of each watched value that is different; none if the change is not newer than
+    /// the revision.
+    func lines(
+        for change: Change<PropertyListValue?>, in entries: inout [String: PropertyListValue], after revision: UInt64?
+    ) -> [WatchLine] {
         guard revision.map({ change.revision > $0 }) ?? true else { return [] }
         if paths.isEmpty { return [WatchLine(change)] }
-        return paths.compactMap { path in
+        // In all entries, because an entry `a.b` takes precedence over the entry `b` of a dictionary `a`.
+        entries[change.key] = change.oldValue
+        let before = paths.map { $0.value(in: entries) }
+        entries[change.key] = change.newValue
+        return zip(paths, before).compactMap { path, old in
             var line = WatchLine(change)
-            func value(in entry: PropertyListValue?) -> PropertyListValue? { entry.flatMap { path.value(in: [change.key: $0]) } }
-            (line.key, line.old, line.new) = (path.text, value(in: change.oldValue), value(in: change.newValue))
+            (line.key, line.old, line.new) = (path.text, old, path.value(in: entries))
             return line.old == line.new ? nil : line
         }
     }
@@ -158,8 +164,11 @@ extension WatchCommand {
         let values = paths.isEmpty ? entries : paths.reduce(into: [:]) { $0[$1.text] = $1.value(in: entries) }
         await withTaskGroup { group in
             group.addTask {
+                var entries = entries
                 for await change in changes {
-                    for line in lines(for: change, after: revision) { terminal.send(.change(line, time: Terminal.timeOfDay())) }
+                    for line in lines(for: change, in: &entries, after: revision) {
+                        terminal.send(.change(line, time: Terminal.timeOfDay()))
+                    }
                 }
             }
             group.addTask { [failures = store.failures] in

@@ -81,8 +81,8 @@ struct EntryPathTests {
         var value: PropertyListValue = ["leaf": 1]
         for level in 0..<508 { value = level.isMultiple(of: 2) ? [value] : ["k\(level)": value] }
         var (count, last) = (0, "")
-        ["root": value].forEachNested { path, _, _ in (count, last) = (count + 1, path) }
-        #expect(count == 510 && last.hasPrefix("root.k507.0.k505.") && last.hasSuffix(".0.leaf"))
+        ["root": value, "com.example.x": 1].forEachNested { path, _, _ in (count, last) = (count + 1, path) }
+        #expect(count == 511 && last.hasPrefix("root.k507.0.k505.") && last.hasSuffix(".0.leaf"))
     }
 
     @Test("A literal key is one name")

@@ -9,7 +9,8 @@ import Testing
 struct WatchCommandTests {
     private func isPrinted(_ key: String, _ revision: UInt64, keys: [String]) throws -> Bool {
         let change = Change<PropertyListValue?>(key: key, oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: revision)
-        return try !WatchCommand(Arguments(operands: ["settings.plist"] + keys)).lines(for: change, after: 7).isEmpty
+        var entries: [String: PropertyListValue] = [:]
+        return try !WatchCommand(Arguments(operands: ["settings.plist"] + keys)).lines(for: change, in: &entries, after: 7).isEmpty
     }
 
     @Test("A change that the snapshot includes is not printed again")
@@ -31,7 +32,8 @@ struct WatchCommandTests {
             revision: 8)
         func lines(_ keys: [String], _ options: [String: String] = [:]) throws -> [String] {
             let watch = try WatchCommand(Arguments(operands: ["settings.plist"] + keys, options: options))
-            return watch.lines(for: change, after: 7).map { "\($0.key): \($0.old?.json ?? "") to \($0.new?.json ?? "")" }
+            var entries: [String: PropertyListValue] = [:]
+            return watch.lines(for: change, in: &entries, after: 7).map { "\($0.key): \($0.old?.json ?? "") to \($0.new?.json ?? "")" }
         }
         #expect(try lines(["server.hosts.0", "server.port", "other.port"]) == ["server.port: 80 to 81"])
         #expect(try lines([".server.port", "server.missing"]) == [".server.port: 80 to 81"])
@@ -41,7 +43,21 @@ struct WatchCommandTests {
     @Test("All changes since a revision are printed, whatever the store's own count")
     func sinceRevision() throws {
         let change = Change<PropertyListValue?>(key: "a", oldValue: 1, newValue: 2, kind: .set, origin: .external, revision: 0)
-        #expect(try WatchCommand(Arguments(operands: ["settings.plist"])).lines(for: change, after: nil).count == 1)
+        var entries: [String: PropertyListValue] = [:]
+        #expect(try WatchCommand(Arguments(operands: ["settings.plist"])).lines(for: change, in: &entries, after: nil).count == 1)
+    }
+
+    @Test("A path leads where it leads in all entries, before and after a change")
+    func precedence() throws {
+        let watch = try WatchCommand(Arguments(operands: ["settings.plist", "a.b"]))
+        var entries: [String: PropertyListValue] = ["a": ["b": 1], "a.b": 5]
+        func lines(_ key: String, _ old: PropertyListValue?, _ new: PropertyListValue?) -> [String] {
+            let change = Change<PropertyListValue?>(key: key, oldValue: old, newValue: new, kind: .set, origin: .external, revision: 8)
+            return watch.lines(for: change, in: &entries, after: 7).map { "\($0.old?.json ?? "") to \($0.new?.json ?? "")" }
+        }
+        #expect(lines("a", ["b": 1], ["b": 2]).isEmpty)
+        #expect(lines("a.b", 5, nil) == ["5 to 2"])
+        #expect(lines("a", ["b": 2], ["b": 3]) == ["2 to 3"])
     }
 
     @Test("The changes since a revision come first, and then new ones")
