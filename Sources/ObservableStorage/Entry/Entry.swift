@@ -97,7 +97,7 @@ final class Entry: Observable, @unchecked Sendable {
         } else {
             content.history.recordInnerEdit(revision: edit)
         }
-        if leaf == nil { content.history.forget(name.path) }
+        if leaf == nil { content.history.forget(old, at: name.path) }
         content.setPending(edit, paths: [name.path])
         countChange()
         leaf = old
@@ -123,8 +123,8 @@ extension Entry {
         fileprivate var principal: String?
         // Nil for an edit of the whole entry.
         fileprivate var paths: [[String]]?
-        // How many of them the last commit has begun to store.
-        private var begunPaths = 0
+        // How many of them commits have begun to store, and how many were left after repeated ones were removed.
+        private var (begunPaths, distinctPaths) = (0, 0)
 
         init(value: PropertyListValue? = nil) {
             self.value = value
@@ -146,10 +146,10 @@ extension Entry {
         ) {
             // An edit of some values after one of the whole entry is one of the whole entry.
             if let added, !isPendingWhole {
-                let (before, now) = (paths?.count ?? 0, (paths?.count ?? 0) + added.count)
-                if paths == nil { (paths, begunPaths) = (added, 0) } else { paths?.append(contentsOf: added) }
+                let count = (paths?.count ?? 0) + added.count
+                if paths == nil { (paths, begunPaths, distinctPaths) = (added, 0, 0) } else { paths?.append(contentsOf: added) }
                 // Each time the number has doubled, as for a value that is edited again and again.
-                if now > 64, before.leadingZeroBitCount != now.leadingZeroBitCount { removeRepeatedPaths() }
+                if count > 64, count > 2 * distinctPaths { removeRepeatedPaths() }
             } else if paths != nil {
                 paths = nil
             }
@@ -159,8 +159,10 @@ extension Entry {
         }
 
         /// Records that a commit begins to store the edit: what is edited from now on follows it.
-        mutating func beginCommit() {
-            begunPaths = 0
+        ///
+        /// - Parameter isFirst: whether no earlier commit may have stored a part of the edit, which then is its beginning.
+        mutating func beginCommit(isFirst: Bool) {
+            if isFirst { begunPaths = 0 }
             removeRepeatedPaths()
             begunPaths = paths?.count ?? 0
         }
@@ -169,6 +171,7 @@ extension Entry {
             guard let paths, paths.count > begunPaths + 1 else { return }
             var found: Set<[String]> = []
             self.paths = paths[..<begunPaths] + paths[begunPaths...].filter { found.insert($0).inserted }
+            distinctPaths = self.paths?.count ?? 0
         }
 
         /// Whether the entry has no state to keep.
@@ -182,7 +185,7 @@ extension Entry {
         mutating func markWritten(_ edit: PendingEdit, isStored: Bool) {
             guard pendingRevision == edit.revision else {
                 if let paths, !edit.paths.isEmpty, paths.count > edit.paths.count, paths.starts(with: edit.paths) {
-                    (self.paths, begunPaths) = (Array(paths.dropFirst(edit.paths.count)), 0)
+                    (self.paths, begunPaths, distinctPaths) = (Array(paths.dropFirst(edit.paths.count)), 0, 0)
                 }
                 return
             }

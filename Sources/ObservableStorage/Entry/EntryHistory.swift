@@ -29,10 +29,8 @@ struct EntryHistory: Sendable {
     private var isGood = false
     // The first revision whose value has not been reported as invalid.
     private var unreportedRevision: UInt64 = 0
-    // By the path inside the dictionary. Any number of names may be used there: those that others have removed are forgotten from time to
-    // time.
+    // By the path inside the dictionary; of values that are there.
     private var inner: [[String]: InnerHistory] = [:]
-    private static let maximumRemoved = 64
 
     /// Whether there is an earlier value of a key.
     var isEmpty: Bool {
@@ -73,7 +71,7 @@ struct EntryHistory: Sendable {
         defer { isGood = isTyped }
         if isRemoval {
             inner = [:]
-        } else if inner.count > Self.maximumRemoved {
+        } else if !inner.isEmpty {
             inner = inner.filter { EntryName(own: "", path: $0.key).leaf(new) != nil }
         }
         if isTyped { self.type = type }
@@ -98,9 +96,10 @@ struct EntryHistory: Sendable {
         return true
     }
 
-    /// Records that this process has removed a value inside the dictionary.
-    mutating func forget(_ path: [String]) {
+    /// Records that a value inside the dictionary was removed.
+    mutating func forget(_ old: PropertyListValue?, at path: [String]) {
         inner[path] = nil
+        if case .dictionary = old { inner = inner.filter { !$0.key.starts(with: path) } }
     }
 
     /// Records an edit inside the present value, which is not kept.

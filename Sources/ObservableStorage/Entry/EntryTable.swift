@@ -175,9 +175,9 @@ extension EntryTable {
         edited.reduce(into: [:]) { $0[$1.name] = $1.content.pending }
     }
 
-    /// The edits that a commit begins to store.
-    func beginCommit() -> [String: PendingEdit] {
-        for entry in edited { entry.content.beginCommit() }
+    /// The edits that a commit begins to store; see ``Entry/Content/beginCommit(isFirst:)``.
+    func beginCommit(isFirst: Bool) -> [String: PendingEdit] {
+        for entry in edited { entry.content.beginCommit(isFirst: isFirst) }
         return pending
     }
 

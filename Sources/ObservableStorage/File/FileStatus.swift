@@ -33,8 +33,8 @@ struct FileIdentity: Sendable, Hashable {
 
     /// The number of seconds between the modification of the file and a time; 0 if the file was modified later.
     func age(at time: Date) -> TimeInterval {
-        // The modification time of a copy may be in the future, unlike the time of its last change.
-        max(0, time.timeIntervalSince1970 - Double(min(modified, changed)) / 1e9)
+        // The modification time of a copy may be in the future, unlike the time of its last change, which some file systems lack.
+        max(0, time.timeIntervalSince1970 - Double(changed > 0 ? min(modified, changed) : modified) / 1e9)
     }
 }
 

@@ -127,7 +127,8 @@
                     calls.pause(Self.retryInterval)
                     continue
                 }
-                let now = Set(MountInfo.all(from: file.descriptor, calls) ?? [])
+                // Without it, if the descriptor was closed meanwhile.
+                let now = MountInfo.all(from: file.descriptor, calls).map(Set.init) ?? mounts
                 let changed = mounts.symmetricDifference(now)
                 mounts = now
                 if !changed.isEmpty { report(Set(changed.map(\.point))) }

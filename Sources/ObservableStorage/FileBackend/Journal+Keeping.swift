@@ -41,7 +41,7 @@ extension Journal {
     private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState? {
         // A writer with another lock file may not have completed the record yet: it has the journal locked, and appending nothing waits for it.
         _ = try state.file.append(Data(), at: state.end)
-        if try state.continued()?.hasRemainder == false { return nil }
+        if let now = try state.continued(), !now.hasRemainder || now.end > state.end { return nil }
         let reason = "there is no complete record at byte \(state.end); a new journal was made without it"
         list.reports.report([.unreadable(file: state.file.path.path, reason: reason)])
         return try make(over: content, restored(state, over: content), insteadOf: state.file.inode, at: target)

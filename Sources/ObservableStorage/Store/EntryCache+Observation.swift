@@ -14,10 +14,12 @@ extension EntryCache {
             allObservers.post(muting: muted, to: &deliveries) { Box(change.untyped) }
         }
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
-        if !state.ownChanges.isEmpty, let path = state.ownChanges[DeliveryThread.current.number]?.path {
-            let name = EntryName(own: change.key, path: path)
-            guard name.leaf(change.old.stored) != name.leaf(change.new.stored) else { return }
-            state.ownChanges[DeliveryThread.current.number]?.names.insert(change.key)
+        if !state.ownChanges.isEmpty, var runs = state.ownChanges[DeliveryThread.current.number] {
+            for index in runs.indices {
+                let name = EntryName(own: change.key, path: runs[index].name.earlier.contains(change.key) ? [] : runs[index].name.path)
+                if name.leaf(change.old.stored) != name.leaf(change.new.stored) { runs[index].changed.insert(change.key) }
+            }
+            state.ownChanges[DeliveryThread.current.number] = runs
         }
     }
 

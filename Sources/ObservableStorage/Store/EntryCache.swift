@@ -125,22 +125,25 @@ final class EntryCache: Sendable {
     ///
     /// - Parameters:
     ///   - runs: the number of earlier runs. Changes are not recorded in the first ones, because each edit would take longer.
-    ///   - path: the path of the values inside entries that the closure reads.
+    ///   - name: what the closure reads; by default, any whole entries.
     /// - Returns: the result, and the names of the entries in which this thread has meanwhile changed such a value in the store.
     func recordingChanges<Result, Failure: Error>(
-        after runs: Int, at path: [String] = [], _ body: () throws(Failure) -> Result
+        after runs: Int, of name: EntryName = EntryName(own: ""), _ body: () throws(Failure) -> Result
     ) throws(Failure) -> (result: Result, changed: Set<String>) {
         if runs < 16 { return (try body(), []) }
         let thread = DeliveryThread.current.number
-        func record(_ isOn: Bool) {
+        take { state in
+            state.ownChanges[thread, default: []].append((name, []))
+            state.postsAllChanges = true
+        }
+        defer {
             take { state in
-                state.ownChanges[thread] = isOn ? (path, []) : nil
+                state.ownChanges[thread]?.removeLast()
+                if state.ownChanges[thread]?.isEmpty == true { state.ownChanges[thread] = nil }
                 state.postsAllChanges = !allObservers.isIdle || !state.ownChanges.isEmpty
             }
         }
-        record(true)
-        defer { record(false) }
-        return (try body(), update { $0.ownChanges[thread]?.names ?? [] })
+        return (try body(), update { $0.ownChanges[thread]?.last?.changed ?? [] })
     }
 
     /// Makes queued deliveries, on this thread unless it is the store's queue or another thread is delivering.

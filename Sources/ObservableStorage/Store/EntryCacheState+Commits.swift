@@ -23,9 +23,9 @@ extension EntryCacheState {
     }
 
     /// The edits that a commit has to store, and the revision up to which they were made.
-    mutating func beginCommit() -> (edits: [String: PendingEdit], revision: UInt64) {
+    mutating func beginCommit(after unknown: UnknownEdits) -> (edits: [String: PendingEdit], revision: UInt64) {
         log.beginCommit(of: revision)
-        return (entries.beginCommit(), revision)
+        return (entries.beginCommit(isFirst: unknown.isEmpty), revision)
     }
 
     /// Discards all edits that are in memory only, and returns them.

@@ -16,8 +16,9 @@ struct EntryCacheState: Sendable {
     var readOnlyFile: String?
     /// Whether a change of any entry is posted, although nobody observes that entry.
     var postsAllChanges = false
-    /// The entries in which threads have changed the value at a path while closures of edits run there, by ``DeliveryThread/number``.
-    var ownChanges: [UInt64: (path: [String], names: Set<String>)] = [:]
+    /// The entries that threads have changed while closures of edits run there, the innermost last, by ``DeliveryThread/number``. Of a
+    /// name's own entry, only changes of the value at its path count.
+    var ownChanges: [UInt64: [(name: EntryName, changed: Set<String>)]] = [:]
     var flushes = FlushSchedule()
     var log: EditLog
     /// Values that reading a key would have written, and that cannot be stored, by the name of the entry.

@@ -58,7 +58,7 @@ struct LastWrite: Sendable {
 
     /// Writes the pending edits; reports those that cannot be written.
     private func make(_ backend: any BlockingStorageBackend) {
-        var (edits, revision) = cache.update { $0.beginCommit() }
+        var (edits, revision) = cache.update { $0.beginCommit(after: unknownEdits) }
         while let commit = nextCommit(of: &edits, upTo: revision) {
             do {
                 let body = { (entries: inout StorageEntries) throws in try commit.begin(on: entries).apply(to: &entries) }
@@ -81,7 +81,7 @@ struct LastWrite: Sendable {
 
     /// The same for a storage that does not block.
     private func make() async {
-        var (edits, revision) = cache.update { $0.beginCommit() }
+        var (edits, revision) = cache.update { $0.beginCommit(after: unknownEdits) }
         while let commit = nextCommit(of: &edits, upTo: revision) {
             do {
                 _ = try await storage.backend.commit(commit.options) { try commit.begin(on: $0).apply(to: &$0) }

@@ -124,7 +124,7 @@ extension ObservableStore {
             let (found, failure, _, entry) = readStoredValue(of: key)
             if let failure { throw failure }
             var value = found
-            let (result, changed) = try cache.recordingChanges(after: runs, at: name.path) { try body(&value) }
+            let (result, changed) = try cache.recordingChanges(after: runs, of: name) { try body(&value) }
             let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
             let isDone = try synchronizer.change { (state) throws(StorageError) in

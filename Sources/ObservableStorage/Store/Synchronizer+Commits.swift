@@ -69,7 +69,7 @@ extension Synchronizer {
         let activity = storage.requestActivity()
         defer { activity?.finish() }
         while true {
-            let (pending, revision) = cache.update { $0.beginCommit() }
+            let (pending, revision) = cache.update { $0.beginCommit(after: unknownEdits) }
             let limits = storage.backend.limits
             let edits = origin != nil && limits.applyToCommits ? [:] : try limits.batch(of: pending)
             let commit = PendingCommit(edits, upTo: revision, of: cache, after: unknownEdits, isBehind: isBehind)

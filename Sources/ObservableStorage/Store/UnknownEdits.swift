@@ -5,6 +5,9 @@ final class UnknownEdits: Sendable {
     // The edits of commits, by the identities of the commits, and those of them that are known to be stored.
     private let state = Lock<(unknown: [UInt64: [String: PendingEdit]], stored: [String: PendingEdit])>(([:], [:]))
 
+    /// Whether every commit is known to be stored or not, and what was stored is no longer pending.
+    var isEmpty: Bool { state.withLock { $0.unknown.isEmpty && $0.stored.isEmpty } }
+
     var commits: Set<UInt64> { state.withLock { Set($0.unknown.keys) } }
 
     /// Adds the edits of a commit whose outcome is unknown.

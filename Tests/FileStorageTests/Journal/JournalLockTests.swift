@@ -18,8 +18,12 @@ struct JournalLockTests {
     /// Commits while another writer does something between the last check and the end of the writing; what that waits for is the end of
     /// the commit.
     ///
-    /// - Parameter count: how many bytes are written before.
-    private func commit(after count: Int = 0, while other: @escaping @Sendable (PropertyListFile) throws -> Void) throws {
+    /// - Parameters:
+    ///   - count: how many bytes are written before.
+    ///   - isNextBegun: whether the first bytes of another commit are written with the rest.
+    private func commit(
+        after count: Int = 0, isNextBegun: Bool = false, while other: @escaping @Sendable (PropertyListFile) throws -> Void
+    ) throws {
         let lockFile = fixture.list.lockFile.path
         let isBegun = Lock(false)
         let isWritten = Lock(false)
@@ -28,11 +32,13 @@ struct JournalLockTests {
             guard !isBegun.exchange(true) else { return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset) }
             unlink(lockFile)
             let content = Data(bytes)
+            let length = content.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: JournalFormat.Record.length, as: UInt32.self) }
+            let written = isNextBegun ? content.prefix(Int(length)) + Data(repeating: 8, count: 8) : content
             try FileSystemCalls.live.writeAll(content.prefix(count), to: descriptor, at: offset)
             let write = { @Sendable in
                 guard !isWritten.exchange(true) else { return }
                 do {
-                    try FileSystemCalls.live.writeAll(content, to: descriptor, at: offset)
+                    try FileSystemCalls.live.writeAll(written, to: descriptor, at: offset)
                     try FileSystemCalls.live.unlock(descriptor)
                 } catch {
                     Issue.record(error)
@@ -66,6 +72,12 @@ struct JournalLockTests {
     @Test("Of two commits at the same place of the journal, neither is overwritten", arguments: [0, 8, 40])
     func commits(count: Int) throws {
         try commit(after: count) { try $0.set(["theirs": true]) }
+        #expect(try values() == ["count": 1, "own": true, "theirs": true])
+    }
+
+    @Test("A commit is not lost with the journal whose next one is being written, as if that were damaged")
+    func nextBegun() throws {
+        try commit(after: 8, isNextBegun: true) { try $0.set(["theirs": true]) }
         #expect(try values() == ["count": 1, "own": true, "theirs": true])
     }
 

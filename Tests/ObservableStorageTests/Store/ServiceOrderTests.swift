@@ -289,6 +289,41 @@ struct ServiceOrderTests {
         #expect(store[key] == 0)
     }
 
+    @Test("Values inside a dictionary that are edited after a commit of unknown outcome are stored after it, the same one again too")
+    func editedAgain() async throws {
+        let (a, b) = (StorageKey("d", "a", default: 0), StorageKey("d", "b", default: 0))
+        let service = ServiceBackend()
+        let store = try await ObservableStore.open(service)
+        service.loseAnswers(1)
+        service.hold(.afterEdit)
+        store[a] = 1
+        _ = try await service.arrivals.elements { $0.contains(.afterEdit) }
+        store[b] = 2
+        store[a] = 3
+        service.release(.afterEdit)
+        try? await store.flush()
+        try await store.flush()
+        #expect(service.memory.load().values == ["d": ["a": 3, "b": 2]])
+        #expect(store[a] == 3 && store[b] == 2)
+    }
+
+    @Test("What a commit of unknown outcome has stored inside a dictionary is not stored again over later values of others")
+    func storedOnce() async throws {
+        let (a, b) = (StorageKey("d", "a", default: 0), StorageKey("d", "b", default: 0))
+        let service = ServiceBackend()
+        let store = try await ObservableStore.open(service)
+        service.loseAnswers(1)
+        service.hold(.afterEdit)
+        store.edit { ($0[a], $0[b]) = (1, 2) }
+        _ = try await service.arrivals.elements { $0.contains(.afterEdit) }
+        try external(service, "d", ["a": 1, "b": 9])
+        store[a] = 5
+        service.release(.afterEdit)
+        try? await store.flush()
+        try await store.flush()
+        #expect(service.memory.load().values == ["d": ["a": 5, "b": 9]])
+    }
+
     @Test("Differences that begin in another history are a gap")
     func otherHistory() {
         let (three, five) = (StorageRevision(history: "a", number: 3), StorageRevision(history: "a", number: 5))

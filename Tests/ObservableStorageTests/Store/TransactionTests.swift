@@ -297,6 +297,30 @@ struct TransactionTests {
         #expect(!store.cache.update { $0.postsAllChanges || !$0.ownChanges.isEmpty })
     }
 
+    @Test("A closure that sets what it reads ends, also if another edit inside it does so, and under an earlier name")
+    func ownChangesInside() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["old": 1]))
+        var runs = 0
+        store.edit { outer in
+            runs += 1
+            outer[Keys.count] += 1
+            store[Keys.count] += 1
+            store.edit { inner in
+                inner[Keys.text] += "a"
+                store[Keys.text] += "b"
+            }
+        }
+        #expect(runs == 17)
+        let key = StorageKey("server", "port", default: 0).renamed(from: "old")
+        #expect(throws: StorageError.nestedEdit(key: ".server.port")) {
+            try store.stored(key).modify { value in
+                store[StorageKey("old", default: 0)] += 1
+                value += 1
+            }
+        }
+        #expect(!store.cache.update { $0.postsAllChanges || !$0.ownChanges.isEmpty })
+    }
+
     @Test("A transaction that only reads stores nothing")
     func readOnly() async throws {
         let folder = try TemporaryFolder()
