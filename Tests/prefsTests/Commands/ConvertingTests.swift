@@ -126,6 +126,30 @@ struct ConvertingTests {
         #expect(try FileManager.default.attributesOfItem(atPath: pipe)[.type] as? FileAttributeType != .typeRegular)
     }
 
+    @Test("The file of an open descriptor is written and not replaced, and a reader that leaves early is an error")
+    func outputDescriptor() async throws {
+        try write(["k": .string(String(repeating: "x", count: 1_000_000))])
+        let script = """
+            exec 3> "$L"; echo before >&3; "$P" convert "$F" --to json -o /dev/fd/3; echo after >&3; exec 3>&-; cut -c 1-10 "$L"
+            mkfifo "$D"; head -c 1 < "$D" > "$L" & "$P" convert "$F" --to json -o "$D"; echo $?
+            """
+        let variables = ["P": Subprocess.executable("prefs").path, "F": file, "L": folder.path("log"), "D": folder.path("pipe")]
+        let result = try await Subprocess.finished("/bin/sh", ["-c", script], environment: variables)
+        #expect(result.text == "before\n{\n  \"k\": \"xx\n}\nafter\n3\n")
+        #expect(result.errors == "prefs: \(folder.path("pipe")): cannot be written: Broken pipe\n")
+    }
+
+    @Test("An output that cannot be written says so, with the reason", arguments: ["settings.plist/x", "loop", "folder/"])
+    func unwritableOutput(name: String) async throws {
+        try write(["k": 1])
+        try folder.link("loop", to: "loop")
+        try FileManager.default.createDirectory(atPath: folder.path("folder"), withIntermediateDirectories: false)
+        let result = try await tool("convert", file, "--to", "json", "-o", folder.path(name))
+        let reasons = ["settings.plist/x": "is a file, not a folder", "loop": "symbolic links", "folder/": "folder"]
+        #expect(result.status == 3)
+        #expect(result.errors.contains(": cannot be written: ") && result.errors.contains(reasons[name] ?? ""), "\(result.errors)")
+    }
+
     @Test("lint prints OK for any property list, and file, position and reason for anything else")
     func lint() async throws {
         try write([1, 2], as: .xml)
