@@ -64,6 +64,15 @@ struct FileClockTests {
         try seen(tick: tick)
     }
 
+    @Test("The age of a file is that of its last change, also with a modification time in the future, or without a time of the change")
+    func age() {
+        func age(_ modified: Int64, _ changed: Int64) -> TimeInterval {
+            FileIdentity(device: 1, inode: 1, size: 0, modified: modified * 1_000_000_000, changed: changed * 1_000_000_000)
+                .age(at: Date(timeIntervalSince1970: 100))
+        }
+        #expect([age(90, 95), age(200, 95), age(90, 0), age(200, 0), age(200, 150)] == [10, 5, 10, 0, 0])
+    }
+
     @Test("A list that a copy with a modification time in the future has emptied is empty once it stays so")
     func emptiedByCopy() throws {
         let list = list()

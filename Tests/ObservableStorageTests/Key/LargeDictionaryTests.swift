@@ -168,6 +168,17 @@ struct LargeDictionaryTests {
         #expect(store[key(9_999)] == 1)
     }
 
+    @Test("After what contains a value was removed, one that is not valid leaves the default")
+    func removedAround() throws {
+        let entry = Self.numbers.merging(["inner": ["a": 1]]) { $1 }
+        let store = try ObservableStore(backend: InMemoryBackend(["d": .dictionary(entry)]))
+        let inner = StorageKey("d", "inner", "a", default: 0)
+        #expect(store[inner] == 1)
+        store.remove(StorageKey<PropertyListValue?>("d", "inner"))
+        store[StorageKey("d", "inner", "a", default: "")] = "text"
+        #expect(store[inner] == 0)
+    }
+
     @Test(
         "After a value was removed, one that is not valid leaves the default, and nothing is kept of removed ones",
         arguments: [true, false])

@@ -71,12 +71,17 @@ struct EntryTableTests {
     @Test("Of the values under earlier names that were reported, a limited number is remembered")
     func superseded() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
-        for number in 0..<EntryCache.maximumReported + 10 {
+        func read(_ number: Int, besides old: Int = 2) {
             let key = StorageKey("new\(number)", default: 0)
             store[key] = 1
-            store[StorageKey("old\(number)", default: 0)] = 2
+            store[StorageKey("old\(number)", default: 0)] = old
             #expect(store[key.renamed(from: "old\(number)")] == 1)
         }
+        for number in 0..<EntryCache.maximumReported { read(number) }
+        // Of one that is remembered, another value is.
+        read(0, besides: 3)
+        #expect(store.cache.reportedSuperseded.withLock { $0.count } == EntryCache.maximumReported)
+        for number in 0..<10 { read(EntryCache.maximumReported + number) }
         #expect(store.cache.reportedSuperseded.withLock { $0.count } == 10)
     }
 
