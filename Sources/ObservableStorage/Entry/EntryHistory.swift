@@ -69,11 +69,7 @@ struct EntryHistory: Sendable {
         let isRemoval = new == nil
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
-        if isRemoval {
-            inner = [:]
-        } else if !inner.isEmpty {
-            inner = inner.filter { EntryName(own: "", path: $0.key).leaf(new) != nil }
-        }
+        if !inner.isEmpty { inner = inner.filter { EntryName(own: "", path: $0.key).leaf(new) != nil } }
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
             if !earlier.isEmpty { earlier = [] }

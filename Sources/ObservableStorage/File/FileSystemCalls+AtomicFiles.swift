@@ -134,12 +134,14 @@ extension FileSystemCalls {
             do throws(StorageError) {
                 let absolute = try AbsolutePath(path, calls: self)
                 target = try ResolvedPath(absolute, calls: self)
-                if target.openFolder == nil { try requireFolders(on: absolute) }
+                if target.openFolder == nil {
+                    try requireFolders(on: absolute)
+                    throw .unwritable(file: path, reason: SystemError(ENOENT).reason)
+                }
             } catch {
                 guard case .unreadable(_, let reason, _) = error else { throw error }
                 throw .unwritable(file: path, reason: reason)
             }
-            if target.openFolder == nil { throw .unwritable(file: path, reason: SystemError(ENOENT).reason) }
             let base = try FileIdentity(at: target, calls: self)
             guard let replacement = try prepareReplacement(of: target, with: bytes, over: base) else { continue }
             defer { replacement.discard() }

@@ -10,16 +10,15 @@ extension EntryCache {
             guard let affecting = change.affecting(observers.name, among: changes, in: &state) else { continue }
             observers.post(affecting, muting: muted, to: &deliveries)
         }
-        if state.postsAllChanges, !change.key.hasPrefix(EntryName.hiddenPrefix) {
+        if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
             allObservers.post(muting: muted, to: &deliveries) { Box(change.untyped) }
         }
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
-        if !state.ownChanges.isEmpty, var runs = state.ownChanges[DeliveryThread.current.number] {
-            for index in runs.indices {
-                let name = EntryName(own: change.key, path: runs[index].name.earlier.contains(change.key) ? [] : runs[index].name.path)
-                if name.leaf(change.old.stored) != name.leaf(change.new.stored) { runs[index].changed.insert(change.key) }
-            }
-            state.ownChanges[DeliveryThread.current.number] = runs
+        if state.ownChanges.isEmpty { return }
+        let thread = DeliveryThread.current.number
+        state.ownChanges[thread] = state.ownChanges[thread]?.map { name, changed in
+            let read = EntryName(own: change.key, path: name.earlier.contains(change.key) ? [] : name.path)
+            return (name, read.leaf(change.old.stored) == read.leaf(change.new.stored) ? changed : changed.union([change.key]))
         }
     }
 
@@ -92,12 +91,12 @@ extension EntryCache {
         var first = Deliveries()
         let token = update { state in
             read(&state)
-            state.postsAllChanges = true
+            state.hasAllObservers = true
             return allObservers.add(
                 observer.subscription, to: &first,
                 onCancel: { [weak self] in
                     guard let self else { return }
-                    update { $0.postsAllChanges = !allObservers.isIdle || !$0.ownChanges.isEmpty }
+                    update { $0.hasAllObservers = !allObservers.isIdle }
                 })
         }
         watchStart?.request()

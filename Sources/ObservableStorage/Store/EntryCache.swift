@@ -132,15 +132,11 @@ final class EntryCache: Sendable {
     ) throws(Failure) -> (result: Result, changed: Set<String>) {
         if runs < 16 { return (try body(), []) }
         let thread = DeliveryThread.current.number
-        take { state in
-            state.ownChanges[thread, default: []].append((name, []))
-            state.postsAllChanges = true
-        }
+        take { $0.ownChanges[thread, default: []].append((name, [])) }
         defer {
             take { state in
                 state.ownChanges[thread]?.removeLast()
                 if state.ownChanges[thread]?.isEmpty == true { state.ownChanges[thread] = nil }
-                state.postsAllChanges = !allObservers.isIdle || !state.ownChanges.isEmpty
             }
         }
         return (try body(), update { $0.ownChanges[thread]?.last?.changed ?? [] })

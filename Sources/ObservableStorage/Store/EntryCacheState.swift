@@ -14,11 +14,12 @@ struct EntryCacheState: Sendable {
     var isClosed = false
     /// The file of a read-only store; nil for another store.
     var readOnlyFile: String?
-    /// Whether a change of any entry is posted, although nobody observes that entry.
-    var postsAllChanges = false
+    var hasAllObservers = false
     /// The entries that threads have changed while closures of edits run there, the innermost last, by ``DeliveryThread/number``. Of a
     /// name's own entry, only changes of the value at its path count.
     var ownChanges: [UInt64: [(name: EntryName, changed: Set<String>)]] = [:]
+    /// Whether a change of any entry is posted, although nobody observes that entry.
+    var postsAllChanges: Bool { hasAllObservers || !ownChanges.isEmpty }
     var flushes = FlushSchedule()
     var log: EditLog
     /// Values that reading a key would have written, and that cannot be stored, by the name of the entry.

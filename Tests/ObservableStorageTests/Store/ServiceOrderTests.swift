@@ -20,6 +20,23 @@ struct ServiceOrderTests {
         return elements
     }
 
+    /// Edits a store while the commit of an earlier edit, whose answer is lost, is being stored, and flushes.
+    private func edit(
+        _ service: ServiceBackend, _ first: (ObservableStore) -> Void, meanwhile: (ObservableStore) throws -> Void
+    ) async throws -> ObservableStore {
+        let store = try await ObservableStore.open(service)
+        service.loseAnswers(1)
+        service.hold(.afterEdit)
+        first(store)
+        _ = try await service.arrivals.elements { $0.contains(.afterEdit) }
+        try meanwhile(store)
+        service.release(.afterEdit)
+        // Throws if it has waited for the commit whose answer was lost.
+        try? await store.flush()
+        try await store.flush()
+        return store
+    }
+
     @Test("An edit that is refused is reverted to what was stored meanwhile, and not to what its commit had found")
     func refused() async throws {
         let service = ServiceBackend()
@@ -293,16 +310,12 @@ struct ServiceOrderTests {
     func editedAgain() async throws {
         let (a, b) = (StorageKey("d", "a", default: 0), StorageKey("d", "b", default: 0))
         let service = ServiceBackend()
-        let store = try await ObservableStore.open(service)
-        service.loseAnswers(1)
-        service.hold(.afterEdit)
-        store[a] = 1
-        _ = try await service.arrivals.elements { $0.contains(.afterEdit) }
-        store[b] = 2
-        store[a] = 3
-        service.release(.afterEdit)
-        try? await store.flush()
-        try await store.flush()
+        let store = try await edit(service) {
+            $0[a] = 1
+        } meanwhile: {
+            $0[b] = 2
+            $0[a] = 3
+        }
         #expect(service.memory.load().values == ["d": ["a": 3, "b": 2]])
         #expect(store[a] == 3 && store[b] == 2)
     }
@@ -311,16 +324,12 @@ struct ServiceOrderTests {
     func storedOnce() async throws {
         let (a, b) = (StorageKey("d", "a", default: 0), StorageKey("d", "b", default: 0))
         let service = ServiceBackend()
-        let store = try await ObservableStore.open(service)
-        service.loseAnswers(1)
-        service.hold(.afterEdit)
-        store.edit { ($0[a], $0[b]) = (1, 2) }
-        _ = try await service.arrivals.elements { $0.contains(.afterEdit) }
-        try external(service, "d", ["a": 1, "b": 9])
-        store[a] = 5
-        service.release(.afterEdit)
-        try? await store.flush()
-        try await store.flush()
+        _ = try await edit(service) {
+            $0.edit { ($0[a], $0[b]) = (1, 2) }
+        } meanwhile: {
+            try external(service, "d", ["a": 1, "b": 9])
+            $0[a] = 5
+        }
         #expect(service.memory.load().values == ["d": ["a": 5, "b": 9]])
     }
 
