@@ -16,7 +16,10 @@ extension ListFile {
         defer { logListing.withLock { [folder] in $0 = folder.listing } }
         for _ in 0..<Self.maximumBatches {
             let logs = try deadLogs(in: &folder)
-            if logs.isEmpty { return true }
+            if logs.isEmpty {
+                folder.removeIfEmpty()
+                return true
+            }
             var areStored = false
             defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
             areStored = try store(logs)

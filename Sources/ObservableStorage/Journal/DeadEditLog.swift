@@ -27,16 +27,17 @@ extension EditLogFolder {
         {
             return []
         }
-        listing = nil
+        (listing, isEmpty) = (nil, false)
         let time = calls.now()
         guard let (folder, status) = try openIfTrusted() else { return [] }
         // Locking the logs of this process would take a tenth of a commit in memory. A forked child has another process number.
         let own = "\(getpid())-"
-        var logs = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
-            .filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
+        let names = try calls.uninterrupted { () throws(SystemError) in try calls.list(folder) }
+        isEmpty = names.isEmpty
+        var logs = names.filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
             .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
         if logs.isEmpty {
-            if !status.identity.mayHideWrites(after: time) { listing = (status.identity, closed, forks) }
+            if !isEmpty, !status.identity.mayHideWrites(after: time) { listing = (status.identity, closed, forks) }
             return []
         }
         if logs.count > Self.maximumLogs { logs = try byAge(logs) }
@@ -133,6 +134,11 @@ extension EditLogFolder {
             calls.discard(log.descriptor)
         }
         if !logs.isEmpty { calls.removeIfEmpty(list.editLogs) }
+    }
+
+    /// Removes the folder if it was found empty, as a process leaves it that is killed while it makes or removes its log.
+    func removeIfEmpty() {
+        if isEmpty { calls.removeIfEmpty(list.editLogs) }
     }
 
     /// Unlocks logs whose edits were not stored.

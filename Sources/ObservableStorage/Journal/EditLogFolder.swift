@@ -12,6 +12,8 @@ struct EditLogFolder {
     /// The last listing, if it found no logs but those of open stores of this process; nil if the folder has to be listed.
     var listing: Listing?
     let calls: FileSystemCalls
+    /// Whether the last listing found nothing at all.
+    var isEmpty = false
 
     /// The folder when it was listed, and how many logs of this process, and forks, there had been before.
     typealias Listing = (folder: FileIdentity, closed: Int, forks: Int)

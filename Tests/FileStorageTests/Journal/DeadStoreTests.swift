@@ -288,6 +288,24 @@ struct DeadStoreTests {
         withExtendedLifetime(living) {}
     }
 
+    @Test("An empty folder, left by a process that was killed while it made or removed its log, is removed by the next edit only")
+    func emptyFolder() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog([])
+        try FileManager.default.removeItem(atPath: fixture.log().path)
+        let backend = PropertyListFile(at: fixture.file)
+        #expect(try backend.load()["k"] == 1)
+        #expect(FileManager.default.fileExists(atPath: fixture.logs))
+        try backend.set(["k": 2])
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+        // It is not empty while a log is being made.
+        let log = try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: 4_096)
+        try backend.set(["k": 3])
+        #expect(fixture.logNames.count == 1)
+        log.remove()
+        #expect(!FileManager.default.fileExists(atPath: fixture.logs))
+    }
+
     @Test("A listing of the logs that was made before a fork does not count in the child")
     func listingBeforeFork() throws {
         let fixture = try EditLogFixture(["k": 1])
