@@ -50,13 +50,19 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
         post(muting: muted, to: &deliveries, boxing: { [self] in plainBox(change) }) { [self] in Box(typed(change)) }
     }
 
-    // Generic code for a change looks up many types: without this, subscribing takes 3.1 us instead of 1.7.
+    // Generic code for a change looks up many types: without this, subscribing takes 3.1 us instead of 1.7, and telling a listener 2.0 us instead
+    // of 1.3.
+    /// Whether a change needs neither user code nor the rules for invalid values, unless its values cannot be decoded.
+    private func isPlain(_ change: EntryChange) -> Bool {
+        let definition = storageKey.definition
+        return definition.isReadWithoutUserCode && definition.typeWhenSet != nil && definition.scope == nil && change.origin == .local
+            && change.new.override == nil
+    }
+
     /// The box for the slots of readers, made without the change; nil if that runs user code, or has to be recorded.
     private func plainBox(_ change: EntryChange) -> AnyBox? {
-        let (definition, new) = (storageKey.definition, change.new)
-        guard definition.isReadWithoutUserCode, definition.typeWhenSet != nil, definition.scope == nil, change.origin == .local,
-            new.override == nil
-        else { return nil }
+        guard isPlain(change) else { return nil }
+        let new = change.new
         do throws(StorageError) {
             if let stored = new.stored { return Box(try storageKey.decoded(stored)) }
             return new.fallback == nil && new.registered == nil ? Box(storageKey.defaultValue) : nil
@@ -65,7 +71,21 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
         }
     }
 
+    /// The change from one stored value to another; nil if it is any other.
+    private func plainChange(_ change: EntryChange) -> Change<Value>? {
+        guard isPlain(change), !change.isRemoval, change.old.override == nil, let old = change.old.stored, let new = change.new.stored
+        else { return nil }
+        do throws(StorageError) {
+            return Change(
+                key: change.key, oldValue: try storageKey.decoded(old), newValue: try storageKey.decoded(new), kind: .set, origin: .local,
+                revision: change.revision, storageRevision: change.storageRevision, isSecret: storageKey.isSecret)
+        } catch {
+            return nil
+        }
+    }
+
     private func typed(_ change: EntryChange, isChange: Bool = true) -> Change<Value> {
+        if isChange, let plain = plainChange(change) { return plain }
         let key = storageKey
         let isCoded = !key.definition.traits.codec.isNative
         let (typed, failure, good) = change.typed(
