@@ -16,7 +16,12 @@ extension Journal {
             // Adds the edits of other stores, and the changes of other programs, to the journal first.
             guard let state = try upToDate(at: target), let entries = state.entries else { return true }
             try list.removeLeftovers(of: target)
-            guard var found = try list.contentUnlessCorrupt(at: target), let base = state.list(found.identity) else { continue }
+            guard var found = try list.contentUnlessCorrupt(at: target) else { continue }
+            guard let base = state.list(found) else {
+                // If it was overwritten before the first look at it, the journal has to be compared with its content.
+                if state.found == found.identity { remember(nil) }
+                continue
+            }
             // The last values of a deleted list may be known, but they are not in a file.
             if found.identity == nil { found = .missing(format: found.format) }
             guard state.needsCheckpoint || (newFormat ?? found.format) != found.format else {

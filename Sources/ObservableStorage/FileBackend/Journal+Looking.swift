@@ -97,7 +97,7 @@ extension Journal {
 
     /// The entries after the journal was removed or damaged.
     func restored(_ state: JournalState, over content: FileContent) -> StorageEntries {
-        if state.list(content.identity) != nil, let entries = state.entries { return entries }
+        if state.list(content) != nil, let entries = state.entries { return entries }
         return merged(state, over: content).entries
     }
 

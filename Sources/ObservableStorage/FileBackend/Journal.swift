@@ -208,7 +208,7 @@ final class Journal: Sendable {
     /// The edits that a list in place lacks of known entries; nil if that is not known.
     func edits(of known: StorageEntries, since content: FileContent) -> EntryEdits? {
         guard let state = latest.withLock({ $0 }), state.entries?.isCopy(of: known) == true else { return nil }
-        return state.list(content.identity).map(state.edits)
+        return state.list(content).map(state.edits)
     }
 
     /// Replaces known entries by equal ones.

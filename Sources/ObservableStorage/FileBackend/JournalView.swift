@@ -52,14 +52,13 @@ struct JournalFindings {
         let lost = known.flatMap { known in
             !journal.file.header.continues(known.file.header) && known.needsCheckpoint && counts(known) ? known : nil
         }
-        guard let journaled = journal.list(list) else {
+        guard let journaled = content.map({ journal.list($0) }) ?? journal.list(list) else {
             if let lost { return .found(.replaced(journal, lost: lost)) }
             return content.map { .found(.foreign(journal, $0)) } ?? .readList(mayReturn: list == nil)
         }
-        if journal.entries == nil {
-            guard let content else { return .readList() }
-            journal.load(content.entries, of: journaled)
-        }
+        if content == nil, journal.entries == nil || journal.mayBeOverwritten(list) { return .readList() }
+        if journal.entries == nil, let content { journal.load(content.entries, of: journaled) }
+        journal.found = content?.identity ?? list
         return .found(lost.map { .replaced(journal, lost: $0) } ?? .current(journal))
     }
 
@@ -67,5 +66,12 @@ struct JournalFindings {
     /// then prevails.
     private func counts(_ known: JournalState) -> Bool {
         !isReadOnly || list == nil || known.list(list) != nil
+    }
+}
+
+extension JournalState {
+    /// The recorded list that has the identity and the bytes of a file.
+    func list(_ content: FileContent) -> JournaledList? {
+        list(content.identity).flatMap { $0.checksum == JournalFormat.checksum(content.bytes) ? $0 : nil }
     }
 }

@@ -20,6 +20,8 @@ struct JournalState: Sendable {
     private var (listOffset, durableEnd) = (0, 0)
     /// The entries at the last revision; nil before a list was read.
     private(set) var entries: StorageEntries?
+    /// The identity of the list in place when it was last looked at.
+    var found: FileIdentity?
 
     /// - Parameters:
     ///   - records: all records of the journal.
@@ -31,6 +33,7 @@ struct JournalState: Sendable {
         if let earlier, file.header.continues(earlier.file.header), earlier.revision >= file.header.first {
             entries = earlier.entries
         }
+        found = earlier?.found
         take(records)
     }
 
@@ -63,6 +66,13 @@ struct JournalState: Sendable {
     /// The recorded list that has the identity of a file; nil if another program has put that file in place.
     func list(_ found: FileIdentity?) -> JournaledList? {
         lists.last { $0.isFile(found) }
+    }
+
+    /// Whether a recorded list may have been overwritten since it was last looked at: a program can set all of what is recorded of its
+    /// identity, but not the time of the last change of its status.
+    func mayBeOverwritten(_ list: FileIdentity?) -> Bool {
+        guard let list, let found else { return false }
+        return list.hasSameContent(as: found) && list.changed != found.changed
     }
 
     // MARK: Records

@@ -43,11 +43,13 @@ import Testing
     }
 
     private func steps(
-        known: JournalState? = nil, journal: JournalState? = nil, list: FileIdentity?, isReadOnly: Bool = false
+        known: JournalState? = nil, journal: JournalState? = nil, list: FileIdentity?, isReadOnly: Bool = false,
+        bytes: Data? = nil
     ) throws -> Steps {
         let findings = JournalFindings(known: known, list: list, journal: journal, isReadOnly: isReadOnly)
         let content = FileContent(
-            identity: list, bytes: Data(), entries: StorageEntries(["count": 7]), format: .binary, lookedAt: .distantPast)
+            identity: list, bytes: try bytes ?? list.map { try Data(contentsOf: ($0 == otherList ? other : own).file) } ?? Data(),
+            entries: StorageEntries(["count": 7]), format: .binary, lookedAt: .distantPast)
         return Steps(Self.name(findings.next()), Self.name(findings.next(content)))
     }
 
@@ -86,6 +88,21 @@ import Testing
             return
         }
         #expect(state.entries?["count"] == 2)
+    }
+
+    @Test("A list that looks the same, but whose status was changed, or that is read first, is current if its bytes are the same")
+    func overwritten() throws {
+        let bytes = Data(repeating: 7, count: Int(list.size))
+        #expect(try steps(journal: written, list: list, bytes: bytes) == Steps("read", "foreign"))
+        var read = written
+        read.load(StorageEntries(["count": 2]), of: try #require(read.list(list)))
+        read.found = list
+        #expect(try steps(known: read, journal: read, list: list) == Steps("current"))
+        let changed = FileIdentity(
+            device: list.device, inode: list.inode, size: list.size, modified: list.modified, changed: list.changed + 1)
+        #expect(try steps(known: read, journal: read, list: changed) == Steps("read", "current"))
+        #expect(try steps(known: read, journal: read, list: changed, bytes: bytes) == Steps("read", "foreign"))
+        #expect(try steps(known: pending, journal: foreign, list: otherList, bytes: bytes) == Steps("read", "replaced"))
     }
 
     @Test("Another list is foreign; one that is missing may be put in place by an editor")
