@@ -83,15 +83,18 @@ struct Exit {
         exit(0)
     }
 
-    /// Forks a child that sets a value, makes each call that would write it and exits normally, and prints how all of that ended.
+    /// Forks a child that sets a value, makes each call that would write it or wait and exits normally, and prints how all of that ended.
+    ///
+    /// On the main thread, which no other one can continue in the child.
     ///
     /// - Parameter opensAgain: whether the child opens a store of its own.
-    private func fork(opensAgain: Bool) async throws {
+    @MainActor private func fork(opensAgain: Bool) async throws {
         // Longer than the child's time limit: an endless wait must be detected.
         ObservableStore.exitTimeout = .seconds(3600)
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
         _ = store[Self.count]
         try await store.flush()
+        let presence = try await ObservableStore(backend: InMemoryBackend()).presence("worker", 1)
         guard let symbol = dlsym(nil, "fork") else { throw UnknownRequest() }
         try waitForOtherThreads()
         let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
@@ -107,6 +110,16 @@ struct Exit {
             await report { try await own.flush() }
             await report { try await own.update { $0[Self.count] = 8 } }
             await report { try await own.close(discardingEdits: true) }
+            await report { try await own.reload() }
+            await report { _ = try await own.presence("worker", 1) }
+            await report { try await own.importEntries(from: InMemoryBackend(["count": 9]), once: "old") }
+            await report { try await SceneStore(sceneID: "1", base: own).importEntries(from: InMemoryBackend(["count": 9]), once: "old") }
+            await report { _ = try await own.changes(since: StorageRevision(history: "1", number: 1)) }
+            await report { _ = try await own.changes(of: Self.count, since: StorageRevision(history: "1", number: 1)) }
+            await report { try await own.run() }
+            await report { _ = try await ObservableStore.open(PropertyListFile(at: URL(fileURLWithPath: path))) }
+            await own.suspend()
+            await report { try await presence.end() }
             exit(7)
         }
         var status: Int32 = 0
@@ -114,7 +127,7 @@ struct Exit {
         print("child: \(status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "ended by signal \(status & 0x7F)")")
     }
 
-    private func report(_ call: () async throws -> Void) async {
+    @MainActor private func report(_ call: @MainActor () async throws -> Void) async {
         do {
             try await call()
         } catch {

@@ -79,7 +79,7 @@ public struct SceneStore: Sendable {
     ///   - name: identifies this import; an import into this scene that was made under the same name is not repeated.
     ///   - transform: the name of an entry in this scene; nil for an entry that is not copied.
     /// - Throws: ``StorageError`` if the other storage cannot be read or the store cannot be written, or the scene was discarded.
-    public func importEntries(
+    public nonisolated(nonsending) func importEntries(
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
         let (scope, prefix) = (scope, scope.prefix)

@@ -17,8 +17,8 @@ extension ObservableStore {
     /// - Parameter destination: what is written.
     /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:underlying:)``
     ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
-    ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``. In a forked child, this throws at once, and so do
-    ///   ``update(_:)`` and ``close(discardingEdits:)``.
+    ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``. In a forked child, this and all other asynchronous methods
+    ///   that throw do so at once.
     public nonisolated(nonsending) func flush(to destination: FlushDestination = .storage) async throws(StorageError) {
         try requireOriginalProcess()
         try await synchronizer.flush(to: destination)
@@ -66,7 +66,12 @@ extension ObservableStore {
     /// Observers have been notified of the differences when this returns, unless a listener is slow.
     ///
     /// - Throws: the error of a storage that cannot be read; ``StorageError/closed``. The last values are kept.
-    public func reload() async throws(StorageError) {
+    public nonisolated(nonsending) func reload() async throws(StorageError) {
+        try requireOriginalProcess()
+        try await readLayersAndStorage()
+    }
+
+    private func readLayersAndStorage() async throws(StorageError) {
         if cache.update({ $0.isClosed }) { throw .closed }
         try layerFiles?.load()
         if let deliveries = layerFiles?.changes(in: cache), !deliveries.isEmpty { await cache.deliverConcurrently(deliveries) }

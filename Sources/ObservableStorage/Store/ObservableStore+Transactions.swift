@@ -93,9 +93,10 @@ extension ObservableStore {
     ///   file does not; ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the entry may be stored, until its time to live has passed;
     ///   ``StorageError/mandatory(key:)``; ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/tooLarge(key:reason:)``;
     ///   ``StorageError/closed``.
-    public nonisolated func presence(
+    public nonisolated(nonsending) func presence(
         _ name: String, _ value: some Storable, timeToLive: Duration = .seconds(10)
     ) async throws -> Presence {
+        try requireOriginalProcess()
         let key = StorageKey(name, default: value)
         let refusal = cache.update { state in
             state.refusal ?? state.layers.mandatory(key.entryName).map { _ in StorageError.mandatory(key: name) }

@@ -57,10 +57,11 @@ public actor ObservableStore {
     ///   - mandatory: storages of mandatory values, those with precedence first.
     ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
     /// - Throws: the error of a storage that cannot be read. Nothing is written.
-    public static func open(
+    public nonisolated(nonsending) static func open(
         _ backend: any StorageBackend, defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = [],
         overrides: [OverrideSource] = []
     ) async throws(StorageError) -> ObservableStore {
+        if let error = StoreRegistry.all.forkError(of: backend.name) { throw error }
         let layers = LayerFiles(defaults: defaults, mandatory: mandatory)
         let entries = try await backend.loadEntries(after: layers)
         return ObservableStore(backend: backend, entries: entries, layers: layers, overrides: overrides)

@@ -25,10 +25,11 @@ extension ObservableStore {
     /// - Returns: a new stream; nil if the storage does not know what has happened since the revision: it is one of another history, it is
     ///   too old, or the storage does not remember commits. The current entries have to be read instead.
     /// - Throws: ``StorageError`` if the storage cannot be read.
-    public nonisolated func changes(
+    public nonisolated(nonsending) func changes(
         since revision: StorageRevision
     ) async throws(StorageError) -> AsyncStream<Change<PropertyListValue?>>? {
-        try await changes(of: nil, since: revision) { cache, observer, read in cache.observeAll(observer, reading: read) }
+        try requireOriginalProcess()
+        return try await changes(of: nil, since: revision) { cache, observer, read in cache.observeAll(observer, reading: read) }
     }
 
     /// Every change of a key since a revision of the storage, and every later one; see ``changes(since:)``.
@@ -41,9 +42,10 @@ extension ObservableStore {
     ///   - revision: a revision of the storage.
     /// - Returns: a new stream; nil if the storage does not know what has happened since the revision.
     /// - Throws: ``StorageError`` if the storage cannot be read.
-    public nonisolated func changes<Value>(
+    public nonisolated(nonsending) func changes<Value>(
         of key: StorageKey<Value>, since revision: StorageRevision
     ) async throws(StorageError) -> AsyncStream<Change<Value>>? {
+        try requireOriginalProcess()
         prepareObservation(of: key)
         return try await changes(of: key.definition.entryName.all, since: revision) { cache, observer, read in
             cache.observe(key, observer, reading: read)

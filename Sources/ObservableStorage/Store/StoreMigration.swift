@@ -66,9 +66,10 @@ extension ObservableStore {
     ///   - transform: the name of an entry in this store; nil for an entry that is not copied. By default, all are copied with their names.
     ///     If several get the same name, the one whose own name is the first in order is copied.
     /// - Throws: ``StorageError`` if the other storage cannot be read or this one cannot be written.
-    public nonisolated func importEntries(
+    public nonisolated(nonsending) func importEntries(
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
+        try requireOriginalProcess()
         guard !self[Self.importsKey].contains(name) else { return }
         let entries = try await backend.loadEntries()
         let imported = entries.values.sorted { $0.key < $1.key }.compactMap { old, value in

@@ -13,8 +13,10 @@ extension ObservableStore {
     ///
     /// A write that has begun is finished; one that waits for the lock gives up. In a folder that is not a group container, a thread that
     /// waits in the kernel's queue for the lock stays there, and releases it as soon as it has it.
-    public nonisolated func suspend() async {
+    public nonisolated(nonsending) func suspend() async {
         synchronizer.beginSuspension()
+        // A forked child holds no lock.
+        if StoreRegistry.all.isForkedChild { return }
         // Returns after the write that is under way: a call of an empty method of the actor would be optimized away.
         await withCheckedContinuation { continuation in
             executor.queue.async { continuation.resume() }

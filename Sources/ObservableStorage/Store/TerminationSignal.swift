@@ -11,7 +11,8 @@ extension ObservableStore {
     /// ```
     ///
     /// - Throws: ``StorageError`` if the pending edits cannot be written; the store then stays open, and nothing is lost.
-    public nonisolated func run() async throws(StorageError) {
+    public nonisolated(nonsending) func run() async throws(StorageError) {
+        try requireOriginalProcess()
         // Ends when the store is closed, and when the task is cancelled.
         for await _ in availabilityUpdates {}
         // In a task of its own, because this one may be cancelled.
