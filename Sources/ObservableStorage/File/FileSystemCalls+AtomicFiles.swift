@@ -142,6 +142,7 @@ extension FileSystemCalls {
                 guard case .unreadable(_, let reason, _) = error else { throw error }
                 throw .unwritable(file: path, reason: reason)
             }
+            removeLeftovers(of: target)
             let base = try FileIdentity(at: target, calls: self)
             guard let replacement = try prepareReplacement(of: target, with: bytes, over: base) else { continue }
             defer { replacement.discard() }

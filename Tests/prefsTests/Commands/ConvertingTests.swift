@@ -86,12 +86,15 @@ struct ConvertingTests {
         #expect(try Data(contentsOf: folder.file("settings.plist")) == before)
     }
 
-    @Test("An output file keeps its mode, also behind a link; a new one is for this user only, and its folder has to exist")
+    @Test(
+        "An output file keeps its mode, also behind a link; a new one is for this user only, and its folder has to exist; what killed tools have left is removed"
+    )
     func outputFile() async throws {
         try write(["k": 1])
         try Data("old".utf8).write(to: folder.file("old"))
         try #require(chmod(folder.path("old"), 0o640) == 0)
         try folder.link("link", to: "old")
+        for name in ["new", "old"] { try Data().write(to: folder.file(".\(name).\(pid_t.max)-1f.tmp")) }
         for name in ["link", "new"] {
             #expect(try await tool("convert", file, "--to", "xml", "-o", folder.path(name)).status == 0)
             #expect(try PropertyListValue.decode(Data(contentsOf: folder.file(name))) == (["k": 1], .xml))
