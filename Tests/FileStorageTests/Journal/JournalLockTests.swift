@@ -102,9 +102,15 @@ struct JournalLockTests {
         #expect(try values() == ["count": 1, "theirs": true])
     }
 
-    @Test("Of two writers that both find no journal, one makes it, and the other commits to that", arguments: [false, true])
-    func making(isRenaming: Bool) throws {
+    @Test(
+        "Of two writers that both find no journal, or a damaged one, one makes it, and the other commits to that",
+        arguments: [false, true], [false, true])
+    func making(isRenaming: Bool, isDamaged: Bool) throws {
         let fixture = try JournalFixture(["count": 1])
+        if isDamaged {
+            try fixture.backend().set(["first": 1])
+            try fixture.damage(at: fixture.journalEnd(), Data(repeating: 8, count: 8))
+        }
         let folder = Lock<Int32?>(nil)
         let isBegun = Lock(false)
         var calls = FileSystemCalls.live
@@ -144,7 +150,9 @@ struct JournalLockTests {
         }
         try fixture.backend(calls: calls).set(["own": true])
         #expect(isBegun.withLock { $0 })
-        #expect(try fixture.backend().load().values == ["count": 1, "own": true, "theirs": true])
+        var values = try fixture.backend().load().values
+        #expect(values.removeValue(forKey: "first") == (isDamaged ? 1 : nil))
+        #expect(values == ["count": 1, "own": true, "theirs": true])
         #expect(try fixture.folder.names().allSatisfy { !$0.hasSuffix(".tmp") })
     }
 
