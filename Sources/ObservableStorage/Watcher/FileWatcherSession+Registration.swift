@@ -48,7 +48,6 @@ extension FileWatcherSession {
         }
     }
 
-    /// Polls until the path can be watched again.
     func fallBack(_ error: WatchError) {
         let poll = state.withLock { state in
             state.registration = nil
@@ -64,15 +63,10 @@ extension FileWatcherSession {
 
     private func retryLater() {
         guard options.retriesWithBackoff else { return }
-        let delay = state.withLock { state -> DispatchTimeInterval? in
-            guard !state.isRetryScheduled, state.handler != nil else { return nil }
-            state.isRetryScheduled = true
-            return state.backoff.fail()
-        }
-        guard let delay else { return }
+        guard let (delay, _) = state.withLock({ $0.handler == nil ? nil : $0.backoff.scheduleRetry() }) else { return }
         queue.asyncAfter(deadline: .now() + delay) { [weak self] in
             guard let self else { return }
-            state.withLock { $0.isRetryScheduled = false }
+            state.withLock { $0.backoff.isScheduled = false }
             if !recover() { retryLater() }
         }
     }

@@ -15,7 +15,6 @@ final class FileWatcherSession: Sendable {
         var notices: [FileWatcher.Event] = []
         var mountedFile: String?
         var backoff = Backoff()
-        var isRetryScheduled = false
         /// Processed together; not empty at the start, so that nothing is reported before the first event.
         var events: PathEvents = .registered
     }
@@ -40,10 +39,6 @@ final class FileWatcherSession: Sendable {
         self.queue = queue
         self.options = options
         state = Lock(State(handler: handler, debouncer: Debouncer(quiet: options.quiet, limit: options.limit)))
-    }
-
-    var mechanism: FileWatcher.Mechanism {
-        state.withLock { $0.mechanism }
     }
 
     /// Starts to watch the path, or to poll it, and schedules the first report.

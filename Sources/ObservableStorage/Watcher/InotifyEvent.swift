@@ -40,7 +40,6 @@
             }
         }
 
-        /// Whether the mask contains any of the flags.
         func contains(_ flags: Int32) -> Bool {
             mask & UInt32(flags) != 0
         }

@@ -26,9 +26,6 @@
             }
         }
 
-        // A path that changes more often while it is resolved is unwatchable.
-        private static let maximumAttempts = 64
-
         /// Watches the current file; returns nil if it is a link or a folder, or does not exist, so that the path has to be resolved again.
         func watchFileAgain(_ current: Route) throws(WatchError) -> Route? {
             guard let last = current.last else { return nil }
@@ -45,10 +42,7 @@
 
         /// Resolves and watches the whole path, until it does not change meanwhile.
         func watchPath() throws(WatchError) -> Route {
-            for _ in 0..<Self.maximumAttempts {
-                if let route = try attempt(from: Route(), walk) { return route }
-            }
-            throw WatchError(reason: "the folders on its path keep changing")
+            try repeated { () throws(WatchError) in try attempt(from: Route(), walk) }
         }
 
         /// Extends a route by a closure. Watches that it has added are ended if it fails, or returns false.

@@ -72,7 +72,6 @@
             return subscribers(of: CollectionOfOne(names))
         }
 
-        /// All subscribers.
         var all: [InotifyRegistration] {
             subscribers(of: watches.values)
         }

@@ -41,11 +41,7 @@ final class VnodeHub: Sendable {
     }
 
     /// A path's use of an open file or folder.
-    struct Subscription: Sendable {
-        let role: Role
-        let vnode: Vnode
-        let number = UniqueNumber.next()
-    }
+    typealias Subscription = (role: Role, vnode: Vnode, number: UInt64)
 
     /// A file or folder, by the path at which it was found.
     struct Vnode: Sendable, Hashable {
@@ -68,8 +64,8 @@ final class VnodeHub: Sendable {
         var subscribers: [UInt64: (role: Role, handler: @Sendable (PathEvents) -> Void)] = [:]
     }
 
-    private let vnodes: VnodeCalls
-    private let calls: FileSystemCalls
+    let vnodes: VnodeCalls
+    let calls: FileSystemCalls
     private let queue = DispatchQueue(label: "ObservableStorage.VnodeHub", qos: .userInitiated)
     private let entries = Lock<[Vnode: Entry]>([:])
 
@@ -84,7 +80,7 @@ final class VnodeHub: Sendable {
     func subscribe(
         to vnode: Vnode, as role: Role, handler: @escaping @Sendable (PathEvents) -> Void
     ) throws(WatchError) -> Subscription? {
-        let subscription = Subscription(role: role, vnode: vnode)
+        let subscription = (role: role, vnode: vnode, number: UniqueNumber.next())
         // On the queue, so that no event precedes its subscriber, and no file is opened twice.
         let result = queue.sync { () -> Result<Bool, WatchError> in
             Result { () throws(WatchError) in

@@ -6,7 +6,7 @@ extension WatchService {
     static func vnode(_ vnodes: VnodeCalls, calls: FileSystemCalls = .live) -> WatchService {
         let hub = VnodeHub(vnodes: vnodes, calls: calls)
         return WatchService(mechanism: .vnode) { path, handler throws(WatchError) in
-            let registration = VnodeRegistration(path: path, hub: hub, vnodes: vnodes, calls: calls, handler: handler)
+            let registration = VnodeRegistration(path: path, hub: hub, handler: handler)
             try registration.start()
             return registration
         }
@@ -20,30 +20,24 @@ final class VnodeRegistration: WatchRegistration {
     /// The role of the watch at each path, and the identity of its file.
     private typealias Survey = [String: (role: VnodeHub.Role, identity: FileIdentity?)]
 
-    // A path that changes more often while it is resolved is unwatchable.
-    private static let maximumAttempts = 64
-
     private let path: String
     private let hub: VnodeHub
-    private let vnodes: VnodeCalls
-    private let calls: FileSystemCalls
     private let handler: @Sendable (PathEvents) -> Void
     /// The watch at each path, the file at the end, and whether watching has ended.
     private let state = Lock<(watches: [String: VnodeHub.Subscription], file: FileStatus?, isCancelled: Bool)>(([:], nil, false))
 
-    init(path: String, hub: VnodeHub, vnodes: VnodeCalls, calls: FileSystemCalls, handler: @escaping @Sendable (PathEvents) -> Void) {
-        (self.path, self.hub, self.vnodes, self.calls, self.handler) = (path, hub, vnodes, calls, handler)
+    init(path: String, hub: VnodeHub, handler: @escaping @Sendable (PathEvents) -> Void) {
+        (self.path, self.hub, self.handler) = (path, hub, handler)
     }
 
     var isPartial: Bool { false }
     var mountedFile: String? { nil }
 
     func update(after events: PathEvents) throws(WatchError) -> TargetState {
-        for _ in 0..<Self.maximumAttempts {
+        try repeated { () throws(WatchError) in
             let (survey, file) = try survey()
-            if let target = try adopt(survey, file) { return target }
+            return try adopt(survey, file)
         }
-        throw WatchError(reason: "the folders on its path keep changing")
     }
 
     func cancel() {
@@ -66,9 +60,9 @@ final class VnodeRegistration: WatchRegistration {
         }
         var walk = PathWalk(path)
         while let step = walk.next() {
-            let entry = try calls.watchedEntry(at: step.path)
+            let entry = try hub.calls.watchedEntry(at: step.path)
             if let device = entry?.status.identity.device, devices.insert(device).inserted { try requireLocal(step.path) }
-            let folder = try calls.watchedEntry(at: step.folder)
+            let folder = try hub.calls.watchedEntry(at: step.folder)
             // A folder with the path's last name may be replaced by a file.
             let isPassage = entry?.status.kind == .folder && walk.last == nil
             add(step.folder, isPassage ? .passage : .directory, folder?.status.identity)
@@ -127,7 +121,7 @@ final class VnodeRegistration: WatchRegistration {
     }
 
     private func requireLocal(_ path: String) throws(WatchError) {
-        if vnodes.isLocal(path) { return }
+        if hub.vnodes.isLocal(path) { return }
         throw WatchError(reason: "\(path) is on a network file system, which reports no changes by other machines")
     }
 }

@@ -66,6 +66,15 @@ extension WatchRegistration {
 
     func pauseWrites() -> (@Sendable () -> Void)? { nil }
 
+    /// The result of the first attempt that returns one.
+    func repeated<Result>(_ attempt: () throws(WatchError) -> Result?) throws(WatchError) -> Result {
+        // A path that changes more often while it is resolved is unwatchable.
+        for _ in 0..<64 {
+            if let result = try attempt() { return result }
+        }
+        throw WatchError(reason: "the folders on its path keep changing")
+    }
+
     /// Watches the path for the first time; if that fails, the registration is cancelled.
     func start() throws(WatchError) {
         do throws(WatchError) {
