@@ -47,10 +47,6 @@ struct KeyValue: ProtobufMessage, Hashable {
     var createRevision: Int64 = 0
     /// The revision in which the key was last written; in an event, in which it was written or deleted.
     var modRevision: Int64 = 0
-    /// The number of writes since the key was created.
-    var version: Int64 = 0
-    /// The lease of the key; 0 if there is none.
-    var lease: Int64 = 0
 
     /// The memory that it takes in bytes.
     var memorySize: Int { MemoryLayout<Self>.stride + key.memorySize + value.memorySize }
@@ -60,9 +56,7 @@ struct KeyValue: ProtobufMessage, Hashable {
         case 1: key = try reader.byteArray()
         case 2: createRevision = try reader.integer()
         case 3: modRevision = try reader.integer()
-        case 4: version = try reader.integer()
         case 5: value = try reader.byteArray()
-        case 6: lease = try reader.integer()
         default: try reader.skip()
         }
     }

@@ -256,7 +256,7 @@
                 }
                 cluster.resume(0)
                 losses += unknown.count
-                let stored = try await fixture.client().call(range, deadline: .now + .seconds(60)).keyValues.first
+                let stored = try await fixture.client().call(range, deadline: .now + .seconds(60)).details
                 #expect(stored?.version == Int64(round) + 1)
             }
             #expect(losses > 0)

@@ -17,6 +17,12 @@
             return try await fixture.client().call(range, deadline: .now + .seconds(60)).keyValues.first
         }
 
+        /// The lease of the key; 0 if it has none.
+        private func storedLease(_ fixture: EtcdFixture) async throws -> Int64 {
+            let range = RangeRequest(key: fixture.keys.start + "workers/7".utf8)
+            return try #require(try await fixture.client().call(range, deadline: .now + .seconds(60)).details).lease
+        }
+
         private func revoke(_ lease: Int64, _ fixture: EtcdFixture) async throws {
             let revoke = LeaseRequest.revoke(lease)
             _ = try await fixture.client().call(revoke, deadline: .now + .seconds(60))
@@ -151,7 +157,7 @@
             var presence = EtcdPresence(
                 "workers/7", key: key, value: try EntryValue.encode("here", for: "workers/7"), timeToLive: .seconds(600), follower)
             try await presence.store(isReplacing: true)
-            try await revoke(try #require(try await keyValue(fixture)).lease, fixture)
+            try await revoke(try await storedLease(fixture), fixture)
             let keeping = Task { [presence] in
                 var presence = presence
                 await presence.keep { Issue.record($0) }
@@ -197,8 +203,7 @@
             for isReleased in [false, true] {
                 var presence: Presence? = try await store.presence("workers/7", "here", timeToLive: .seconds(60))
                 #expect(await values.next() == "here")
-                let stored = try #require(try await keyValue(fixture))
-                #expect(stored.lease != 0)
+                #expect(try await storedLease(fixture) != 0)
                 if !isReleased { try await presence?.end() }
                 presence = nil
                 #expect(await values.next() == .some(nil))
@@ -257,7 +262,7 @@
             try await presence.store(isReplacing: true)
             // As if the request had not arrived: without the entry and its receipt.
             presence.isUncertain = true
-            let lease = try #require(try await keyValue(fixture)).lease
+            let lease = try await storedLease(fixture)
             for name in ["workers/7", "\0presence/" + String(lease, radix: 16), "\0history"] { try await fixture.delete(name) }
             await follower.wait(until: .distant) { $0.historyWrite != nil && $0.revisions.modRevision(of: "workers/7") == nil }
             let keeping = Task { [presence] in
@@ -276,7 +281,7 @@
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend(renewals: 40)
             let presence = try #require(try await backend.presence("workers/7", "here", timeToLive: .seconds(60)))
-            let lease = try #require(try await keyValue(fixture)).lease
+            let lease = try await storedLease(fixture)
             // Told in whole seconds, rounded down.
             var (last, renewals) = (Int64.max, 0)
             while renewals < 2 {
@@ -300,7 +305,7 @@
             var changes = store.changes(of: Self.key).makeAsyncIterator()
             let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(600))
             #expect(await changes.next()?.newValue == "here")
-            try await revoke(try #require(try await keyValue(fixture)).lease, fixture)
+            try await revoke(try await storedLease(fixture), fixture)
             #expect(try #require(await changes.next()).newValue == nil)
             #expect(await changes.next()?.newValue == "here")
             try await presence.end()
@@ -314,7 +319,7 @@
             let store = try await ObservableStore.open(fixture.backend(renewals: 6_000))
             let failures = store.failures
             let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(600))
-            let lease = try #require(try await keyValue(fixture)).lease
+            let lease = try await storedLease(fixture)
             // Without a lease, it does not expire with it.
             try await fixture.put("workers/7", EntryValue.encode("there", for: "workers/7"))
             try await revoke(lease, fixture)
@@ -323,7 +328,7 @@
                 break
             }
             try await presence.end()
-            #expect(try await keyValue(fixture)?.lease == 0)
+            #expect(try await storedLease(fixture) == 0)
             try await store.close()
         }
 

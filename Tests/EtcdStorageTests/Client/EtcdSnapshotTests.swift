@@ -77,7 +77,7 @@ import Testing
 
     @Test("A response that takes too much memory is requested in smaller pages, down to one key")
     func smallerPages() async throws {
-        let count = 300_000
+        let count = 400_000
         let (endpoint, requests) = try member { request, _ in
             let start = request.key == [1] ? 0 : Self.number(request.key)
             let end = min(start + Int(request.limit), count)

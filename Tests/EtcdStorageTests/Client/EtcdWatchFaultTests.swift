@@ -132,7 +132,7 @@ import Testing
     @Test("Instead of events that take too much memory, everything is read again")
     func tooManyEvents() async throws {
         let event: [UInt8] = [11 << 3 | 2, 0]
-        let message = GRPCMessageSplitter.framed(Array(repeating: event, count: 400_000).flatMap(\.self))
+        let message = GRPCMessageSplitter.framed(Array(repeating: event, count: 500_000).flatMap(\.self))
         let member = try ScriptedMember(range: range(["a": 8], at: 9)) { number, connection in
             connection.create()
             if number == 0 { connection.send(bytes: message) } else { connection.events(["a": 10]) }

@@ -37,9 +37,21 @@ extension KeyValue: MemberMessage {
         writer.field(1, key)
         writer.field(2, createRevision)
         writer.field(3, modRevision)
-        writer.field(4, version)
         writer.field(5, value)
-        writer.field(6, lease)
+    }
+}
+
+/// The number of writes since a key was created, and its lease, 0 if there is none.
+struct KeyDetails: ProtobufMessage {
+    var version: Int64 = 0
+    var lease: Int64 = 0
+
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        switch field {
+        case 4: version = try reader.integer()
+        case 6: lease = try reader.integer()
+        default: try reader.skip()
+        }
     }
 }
 
@@ -50,6 +62,11 @@ extension RangeRequest.Response: MemberMessage {
 
     var keyValues: [KeyValue] {
         get throws(ProtobufError) { try decoded() }
+    }
+
+    /// What the library does not read of the first key.
+    var details: KeyDetails? {
+        get throws(ProtobufError) { try unread.first.map { reader throws(ProtobufError) in try KeyDetails(unread: reader) } }
     }
 
     func write(to writer: inout ProtobufWriter) {

@@ -19,8 +19,9 @@ import Testing
             """
         let range = try response(to: RangeRequest.self, hex)
         #expect(range.header == ResponseHeader(clusterID: .max, revision: 7))
-        let first = KeyValue(key: [0x61], value: [1], createRevision: 6, modRevision: 7, version: 2, lease: -5)
+        let first = KeyValue(key: [0x61], value: [1], createRevision: 6, modRevision: 7)
         #expect(try range.keyValues == [first, KeyValue()])
+        #expect(try range.details?.lease == -5)
         #expect(range.hasMore)
         #expect(range.count == 2)
         let empty = try response(to: RangeRequest.self, "")
