@@ -11,12 +11,7 @@ struct EntryRevisions: Sendable {
 
     /// The revisions in which a key was created and last written.
     private typealias Revisions = (created: Int64, modified: Int64)
-
-    private struct Duplicate: Sendable {
-        let name: String
-        let revisions: Revisions
-        let value: PropertyListValue
-    }
+    private typealias Duplicate = (name: String, revisions: Revisions, value: PropertyListValue)
 
     private let keys: EntryKeys
     // A name has the bytes of its key, which an equal string may not have.
@@ -101,7 +96,7 @@ struct EntryRevisions: Sendable {
         let isDuplicate = storedName(of: name).map { !$0.utf8.elementsEqual(name.utf8) } ?? false
         if isDuplicate {
             let value = EntryValue.decodeLeniently(keyValue.value)
-            duplicates[keyValue.key] = Duplicate(name: name, revisions: (keyValue.createRevision, keyValue.modRevision), value: value)
+            duplicates[keyValue.key] = (name, (keyValue.createRevision, keyValue.modRevision), value)
         } else if !duplicates.isEmpty {
             duplicates[keyValue.key] = nil
         }
@@ -117,7 +112,7 @@ struct EntryRevisions: Sendable {
         else { return false }
         let (other, written) = revisions.remove(at: index)
         duplicates[keyValue.key] = nil
-        duplicates[keys.start + other.utf8] = Duplicate(name: other, revisions: written, value: value)
+        duplicates[keys.start + other.utf8] = (other, written, value)
         return true
     }
 

@@ -18,10 +18,8 @@ final class EtcdFollower: Sendable {
         /// The attempts of transactions whose events are expected.
         var attempts: [String: Attempt] = [:]
         var task: Task<Void, Never>?
-        var isStopped = false
     }
 
-    /// The state of an attempt of a transaction.
     enum Attempt: Sendable {
         /// Unknown; the edited entries, and those on which they are based.
         case expected(StorageEntries, over: StorageEntries)
@@ -49,7 +47,7 @@ final class EtcdFollower: Sendable {
     /// Begins to watch, unless it already has. The follower is retained until ``stop()``.
     func start() {
         state.withLock { state in
-            guard state.task == nil, !state.isStopped else { return }
+            guard state.task == nil else { return }
             state.task = Task(executorPreference: client.executor) {
                 let watch = EtcdWatch(
                     self.client, from: self.keys.rangeStart, to: self.keys.rangeEnd, timing: self.timing,
@@ -59,14 +57,8 @@ final class EtcdFollower: Sendable {
         }
     }
 
-    /// Stops watching.
     func stop() {
-        let task = state.withLock { state in
-            state.isStopped = true
-            defer { state.task = nil }
-            return state.task
-        }
-        task?.cancel()
+        state.withLock { $0.task }?.cancel()
     }
 
     // MARK: Following

@@ -3,11 +3,7 @@ struct EtcdAttempts: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     /// How a request is sent again.
-    struct Retry: Hashable, Sendable {
-        var changesMember = false
-        var renewsToken = false
-        var delay = Duration.zero
-    }
+    typealias Retry = (changesMember: Bool, renewsToken: Bool, delay: Duration)
 
     private static let maximumRenewals = 2
 
@@ -38,10 +34,10 @@ struct EtcdAttempts: Sendable {
             if failure.isTokenRefused, renewsToken, renewals < Self.maximumRenewals {
                 renewals += 1
                 // A member that lags behind the others may also refuse a new token for a while.
-                return Retry(renewsToken: true, delay: renewals == 1 ? .zero : delay())
+                return (changesMember: false, renewsToken: true, delay: renewals == 1 ? .zero : delay())
             }
             if failure.isTokenRefused { throw failure }
-            if failure.isOverloaded { return Retry(changesMember: true, delay: delay()) }
+            if failure.isOverloaded { return (changesMember: true, renewsToken: false, delay: delay()) }
             guard failure.isOutcomeUnknown || failure.isUnavailable else { throw failure }
             if failure.isOutcomeUnknown { mayHaveArrived = true }
             // Another member would send the same response.
@@ -54,12 +50,12 @@ struct EtcdAttempts: Sendable {
             if error.reason == .responseTooLarge { throw error }
         case is EtcdUnavailable:
             // No member has issued a token in time.
-            return Retry(delay: delay())
+            return (changesMember: false, renewsToken: false, delay: delay())
         default:
             throw error
         }
         failures += 1
-        return Retry(changesMember: true, delay: failures.isMultiple(of: members) ? delay() : .zero)
+        return (changesMember: true, renewsToken: false, delay: failures.isMultiple(of: members) ? delay() : .zero)
     }
 
     private mutating func delay() -> Duration {

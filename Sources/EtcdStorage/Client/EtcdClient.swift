@@ -11,9 +11,7 @@ import ObservableStorage
 actor EtcdClient {
     typealias Instant = ContinuousClock.Instant
 
-    /// The number of configured members.
     nonisolated let endpointCount: Int
-    /// The maximum size of a response in bytes.
     nonisolated let largestResponse: Int
     /// The queue of the client, which tasks prefer so as to call it without switching threads.
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)

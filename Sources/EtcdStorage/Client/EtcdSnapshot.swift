@@ -26,7 +26,6 @@ struct EtcdSnapshot: Sendable, Hashable {
 }
 
 extension EtcdFailure {
-    /// The failure for an invalid page.
     fileprivate init(page reason: String) {
         self.init(code: nil, message: "the response is not etcd's: \(reason); check what serves at the address")
     }

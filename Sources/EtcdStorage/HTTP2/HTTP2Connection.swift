@@ -16,7 +16,6 @@ actor HTTP2Connection {
     // Streams have odd numbers.
     private static let connection = 0 as UInt32
 
-    /// The server.
     nonisolated let endpoint: Endpoint
     nonisolated let executor: DispatchQueueExecutor
     private nonisolated let isAvailable = Atomic(false)
@@ -43,7 +42,6 @@ actor HTTP2Connection {
         isAvailable.load(ordering: .acquiring)
     }
 
-    /// Whether the connection has ever taken a request.
     var hasTakenRequest: Bool { session.hasOpened }
 
     private init(_ endpoint: Endpoint, scheme: String, on executor: DispatchQueueExecutor) {
@@ -191,7 +189,6 @@ actor HTTP2Connection {
         }
     }
 
-    /// Updates whether the connection takes another request.
     func updateAvailability() {
         isAvailable.store(failure == nil && !isSilent && session.canOpen, ordering: .releasing)
     }
@@ -208,11 +205,6 @@ actor HTTP2Connection {
     // MARK: - Closing
 
     /// Closes the connection; the calls that use it fail.
-    nonisolated func close() {
-        isAvailable.store(false, ordering: .releasing)
-        executor.queue.async { self.assumeIsolated { $0.close(.closed) } }
-    }
-
     private func close(_ reason: ConnectionError.Reason) {
         guard failure == nil else { return }
         failure = reason

@@ -51,7 +51,6 @@ struct HTTP2FrameHead: Hashable, Sendable {
         return payload.dropFirst().dropLast(Int(size))
     }
 
-    /// Appends a frame with a payload.
     static func append(
         _ kind: Kind, _ flags: Flags = [], stream: UInt32, _ payload: some Collection<UInt8>, to output: inout [UInt8]
     ) {

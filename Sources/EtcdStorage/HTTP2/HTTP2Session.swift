@@ -36,7 +36,6 @@ struct HTTP2Session: Sendable {
     private var output: [UInt8]
     private var streams: [UInt32: HTTP2StreamState] = [:]
     private var nextStream: UInt32
-    /// Whether a stream has ever been opened.
     private(set) var hasOpened = false
     private var settings = HTTP2ServerSettings()
     /// Whether the server has sent its first settings.

@@ -6,7 +6,6 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
     enum Reason: Hashable, Sendable {
         /// The host name cannot be resolved, with the resolver's reason.
         case unknownHost(String)
-        /// A system call failed with an error number.
         case socket(call: String, code: Int32)
         /// The server closed the connection before the end of the response, or went away without processing the request.
         case closedByPeer
@@ -14,13 +13,10 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case reset(code: UInt32)
         /// The server violated the protocol, with the violation.
         case invalidResponse(String)
-        /// The response is larger than allowed.
         case responseTooLarge
         /// The filter of the connection refused the server or its bytes, with the reason.
         case filter(String)
-        /// The deadline passed.
         case deadlineExceeded
-        /// The calling task was cancelled.
         case cancelled
         /// Another call waits on the stream.
         case busy
@@ -34,9 +30,7 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case sendBufferFull
     }
 
-    /// The server.
     let endpoint: Endpoint
-    /// The cause of the failure.
     let reason: Reason
     /// Whether the server may have executed the request, because a part of it was sent. Otherwise it can be sent to another server.
     let mayHaveArrived: Bool

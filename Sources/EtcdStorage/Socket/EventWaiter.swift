@@ -42,7 +42,6 @@ final class EventWaiter: @unchecked Sendable {
         timer.cancel()
     }
 
-    /// Whether a call waits.
     var isWaiting: Bool { !waiting.isEmpty }
 
     /// Waits for an event, the deadline or the cancellation of the task, on an actor whose executor is the queue. Only one call at a time
@@ -104,7 +103,6 @@ final class EventWaiter: @unchecked Sendable {
         for (id, waiting) in waiting where waiting.isOver() { wake(id) }
     }
 
-    /// Resumes all calls.
     func wakeAll() {
         for id in waiting.keys.sorted() { wake(id) }
     }

@@ -100,7 +100,6 @@ final class Socket {
         readSource = source
     }
 
-    /// Resumes events for writing.
     func resumeWriting() {
         guard !isWriting else { return }
         isWriting = true
@@ -112,7 +111,6 @@ final class Socket {
         writeSource = source
     }
 
-    /// Suspends events for writing.
     func suspendWriting() {
         guard isWriting else { return }
         isWriting = false

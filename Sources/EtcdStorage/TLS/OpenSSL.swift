@@ -66,12 +66,8 @@ struct OpenSSL: Sendable {
     /// The library, as a number, because it is only passed back to the dynamic loader.
     let handle: UInt
 
-    private static let loaded = Result { () throws(StorageError) in try OpenSSL() }
-
     /// The functions of the system's OpenSSL, initialized.
-    static func shared() throws(StorageError) -> OpenSSL {
-        try loaded.get()
-    }
+    static let shared = Result { () throws(StorageError) in try OpenSSL() }
 
     /// Loads the first library that exists.
     ///

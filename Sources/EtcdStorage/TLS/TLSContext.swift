@@ -20,10 +20,9 @@ final class TLSContext: @unchecked Sendable {
 
     static let readFile: FileReader = { try Data(contentsOf: URL(fileURLWithPath: $0)) }
 
-    /// Reads the certificates and the key.
     init(_ configuration: TLSConfiguration, readFile: @escaping FileReader = TLSContext.readFile) throws(StorageError) {
         self.readFile = readFile
-        openSSL = try OpenSSL.shared()
+        openSSL = try OpenSSL.shared.get()
         openSSL.clearErrors()
         guard let pointer = openSSL.contextNew(openSSL.clientMethod()) else {
             throw .openSSL("it creates no context: \(openSSL.takeErrorReason().text)")

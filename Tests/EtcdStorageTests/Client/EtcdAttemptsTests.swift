@@ -4,7 +4,8 @@ import Testing
 
 @Suite("Attempts of a request to etcd", .timeLimit(.minutes(10)))
 struct EtcdAttemptsTests {
-    private typealias Retry = EtcdAttempts.Retry
+    private static let nextMember: EtcdAttempts.Retry = (changesMember: true, renewsToken: false, delay: .zero)
+    private static let newToken: EtcdAttempts.Retry = (changesMember: false, renewsToken: true, delay: .zero)
 
     private static let overloaded = EtcdFailure(code: 8, message: "etcdserver: too many requests")
     private static let noLeader = EtcdFailure(code: 14, message: "etcdserver: no leader")
@@ -21,7 +22,7 @@ struct EtcdAttemptsTests {
         var attempts = EtcdAttempts(members: 5)
         let errors = [ConnectionError.Reason.closedByPeer, .deadlineExceeded].map { error($0, mayHaveArrived: false) as any Error }
         for error in errors + [Self.noLeader] {
-            #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
+            #expect(try attempts.retry(after: error, renewsToken: false) == Self.nextMember)
         }
         #expect(!attempts.mayHaveArrived)
     }
@@ -30,7 +31,7 @@ struct EtcdAttemptsTests {
     func unknownOutcome() throws {
         for error in [error(.closedByPeer, mayHaveArrived: true), Self.timedOut] as [any Error] {
             var attempts = EtcdAttempts(members: 3)
-            #expect(try attempts.retry(after: error, renewsToken: false) == Retry(changesMember: true))
+            #expect(try attempts.retry(after: error, renewsToken: false) == Self.nextMember)
             #expect(attempts.mayHaveArrived)
         }
     }
@@ -72,7 +73,7 @@ struct EtcdAttemptsTests {
     @Test("A refused token is renewed at once, then after a delay, and then no more")
     func tokens() throws {
         var attempts = EtcdAttempts(members: 3)
-        #expect(try attempts.retry(after: Self.refused, renewsToken: true) == Retry(renewsToken: true))
+        #expect(try attempts.retry(after: Self.refused, renewsToken: true) == Self.newToken)
         let second = try attempts.retry(after: Self.refused, renewsToken: true)
         #expect(second.renewsToken && second.delay > .zero)
         #expect(throws: Self.refused) { try attempts.retry(after: Self.refused, renewsToken: true) }

@@ -164,25 +164,6 @@ struct HTTP2DeliveryTests {
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
     }
 
-    @Test("Closing the connection makes all calls fail")
-    func close() async throws {
-        let (requests, arrived) = AsyncStream.makeStream(of: Void.self)
-        let server = try HTTP2Server { connection in
-            for _ in 0..<2 { _ = connection.receiveRequest() }
-            arrived.yield()
-            connection.receiveEnd()
-        }
-        let connection = try await server.connect()
-        async let first = send(on: connection)
-        async let second = send(on: connection)
-        _ = await requests.first { true }
-        connection.close()
-        #expect(!connection.isUsable)
-        for failed in try await [first, second] { #expect(failed.reason == .closed && failed.mayHaveArrived) }
-        let third = try await send(on: connection)
-        #expect(third.reason == .closed && !third.mayHaveArrived)
-    }
-
     // MARK: - Deadlines
 
     @Test("A deadline that has passed sends nothing and leaves the connection open")

@@ -17,7 +17,6 @@ enum EtcdCall {
     /// Sends a message to a service and method.
     static func response(to message: [UInt8], _ path: String, of port: Int, token: String? = nil) async throws -> HTTP2Exchange {
         let connection = try await HTTP2Connection.open(Endpoint(host: "127.0.0.1", port: UInt16(port)), deadline: .distant)
-        defer { connection.close() }
         return try await connection.send(HTTPRequest(calling: path, message, token: token), deadline: .distant)
     }
 }

@@ -9,7 +9,7 @@
         /// Skips suites where OpenSSL or its command is not installed, and says so.
         static var needsTLS: Self {
             .enabled("OpenSSL's library or command is not installed: apt-get install openssl") {
-                guard (try? OpenSSL.shared()) != nil else { return false }
+                guard (try? OpenSSL.shared.get()) != nil else { return false }
                 return isInstalled("openssl")
             }
         }
@@ -58,7 +58,7 @@
             fileprivate let pointer: OpaquePointer?
 
             init(_ certificates: TestCertificates, _ options: Options = Options()) throws {
-                openSSL = try OpenSSL.shared()
+                openSSL = try OpenSSL.shared.get()
                 functions = try Functions(openSSL)
                 pointer = openSSL.contextNew(functions.serverMethod())
                 if let version = options.version {
