@@ -34,7 +34,8 @@ struct KeyNaming: Sendable {
 
     /// A key with its transformed name and earlier names.
     func apply<Value>(to key: StorageKey<Value>) -> StorageKey<Value> {
-        let key = prefix.components.isEmpty && transform == nil ? key : key.named { prefix.name(transform?($0) ?? $0) }
+        let isRenamed = !prefix.components.isEmpty || transform != nil
+        let key = isRenamed ? key.with { $0.entryName.rename { prefix.name(transform?($0) ?? $0) } } : key
         return scope.map(key.scoped) ?? key
     }
 }
@@ -111,12 +112,5 @@ struct KeyPrefix: Sendable, Hashable {
             }
         }
         return component
-    }
-}
-
-extension StorageKey {
-    /// The same key with its name, and its earlier names, transformed.
-    func named(_ transform: (String) -> String) -> StorageKey {
-        with { $0.entryName.rename(transform) }
     }
 }

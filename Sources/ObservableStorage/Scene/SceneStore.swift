@@ -48,7 +48,6 @@ public struct SceneStore: Sendable {
     /// The scope of this scene's own values.
     var scope: KeyScope { keys.scope }
 
-    /// Whether two values represent the same scene.
     func isSame(as other: SceneStore) -> Bool {
         base === other.base && keys.scope == other.keys.scope
     }

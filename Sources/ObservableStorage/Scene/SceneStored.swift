@@ -14,12 +14,10 @@
 /// application's store reports it in its `failures`. An object that leaves its scene keeps using it until it is in another one.
 @propertyWrapper
 public struct SceneStored<Value: Sendable> {
-    private let key: StorageKey<Value>
     private let handle: SceneHandle<Value>
 
     /// Stores the property under a key.
     public init(_ key: StorageKey<Value>) {
-        self.key = key
         handle = SceneHandle(key)
     }
 
@@ -41,14 +39,14 @@ public struct SceneStored<Value: Sendable> {
     /// Not available without the instance that has the scene.
     @available(*, unavailable, message: "@SceneStored belongs in a class that conforms to SceneStoring")
     public var wrappedValue: Value {
-        get { key.defaultValue }
+        get { fatalError("unavailable") }
         set {}
     }
 
     /// Not available without the instance that has the scene.
     @available(*, unavailable, message: "@SceneStored belongs in a class that conforms to SceneStoring")
     public var projectedValue: StoredValue<Value> {
-        StoredValue(key, in: .standard)
+        fatalError("unavailable")
     }
 
     /// The value in the scene of the instance; Observation tracks reads. A value that cannot be stored is reported in the store's

@@ -176,7 +176,7 @@ struct RememberedReadingTests {
             inherited = SceneStore(sceneID: "one", base: store)[key]
             #expect(object != nil && object === store[key] && inherited === object)
             #expect(store[text] == ["a"])
-            let other = key.named { _ in "told" }
+            let other = key.with { $0.entryName.rename { _ in "told" } }
             let token = store.addUpdateListener(for: other) { _ in }
             store[StorageKey<String?>("told")] = "two"
             told = store[other]
