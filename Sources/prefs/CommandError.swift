@@ -36,7 +36,6 @@ enum CommandError: Error, Equatable {
         }
     }
 
-    /// Prints the error on standard error.
     func report() {
         switch self {
         case .outputClosed, .reported: return

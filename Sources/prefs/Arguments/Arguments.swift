@@ -9,7 +9,6 @@ struct Arguments: Equatable {
     /// The values of the options by name; empty for an option without a value.
     var options: [String: String] = [:]
 
-    /// Returns whether an option was given.
     func has(_ name: String) -> Bool {
         options[name] != nil
     }

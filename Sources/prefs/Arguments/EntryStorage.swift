@@ -18,7 +18,6 @@ enum EntryStorage: Sendable {
         self = etcd.map { .etcd($0) } ?? .file(PropertyListFile(operand: arguments.operands[0]))
     }
 
-    /// The storage as a store's backend.
     var backend: any StorageBackend {
         switch self {
         case .file(let file): file

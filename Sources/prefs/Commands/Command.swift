@@ -36,7 +36,6 @@ struct Command: Sendable {
         (self.summary, self.details, body) = (summary, details, run)
     }
 
-    /// Whether `--etcd` may replace an operand.
     var takesEtcd: Bool { etcdOperand != nil }
 
     /// The option with which the domains among the operands are those of state.

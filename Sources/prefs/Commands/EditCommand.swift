@@ -4,7 +4,6 @@ import ObservableStorage
 import PropertyListCoding
 
 extension Command {
-    /// Changes a property list in an editor.
     static let edit = Command(
         "edit", operands: "FILE", etcdOperand: 0,
         summary: "Edit the property list as XML in $VISUAL or $EDITOR; the edited values are stored in one transaction.",

@@ -86,7 +86,6 @@ extension Command {
         return (check.failures.isEmpty ? "\(etcd.name): OK (\(check.keyCount) keys)" : nil, check.failures)
     }
 
-    /// Checks that a file is a property list.
     private static func checked(_ file: String) throws -> Check {
         let name = file == "-" ? "standard input" : PropertyListFile(operand: file).name
         let bytes = try readInput(file == "-" ? file : name)

@@ -26,7 +26,6 @@ extension Command {
         Prefs.run { try await printLog(of: storage.backend, arguments, output) }
     }
 
-    /// Prints the commits of a storage.
     static func printLog(of storage: any StorageBackend, _ arguments: Arguments, _ output: Output) async throws {
         guard let commits = try await storage.commits(since: nil) else {
             throw CommandError.notRemembered("\(storage.name): \(CommandError.noJournal); prefs watch prints later ones")

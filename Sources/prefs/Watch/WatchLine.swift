@@ -25,7 +25,6 @@ extension WatchLine {
         origin == nil ? "initial" : new == nil ? "removed" : "set"
     }
 
-    /// The line as a JSON object.
     var json: String {
         let fields = [
             ("key", key.quoted), ("old", old?.json ?? "null"), ("new", new?.json ?? "null"), ("kind", kind.quoted),
