@@ -102,17 +102,32 @@ struct EntryPath: Equatable, Sendable {
         var names: [String] = []
         var rest = components[...]
         var value: PropertyListValue?
-        func child(_ name: String) -> PropertyListValue? {
-            names.isEmpty ? entry(name) : value?[path: [name]]
-        }
         repeat {
-            let count = (1...rest.count).last { child(rest.prefix($0).joined(separator: ".")) != nil } ?? 1
+            let count = names.isEmpty ? Self.longestName(in: rest) { entry($0) != nil } : Self.longestName(in: rest, of: value)
             let name = rest.prefix(count).joined(separator: ".")
-            value = child(name)
+            value = names.isEmpty ? entry(name) : value?[path: [name]]
             names.append(name)
             rest.removeFirst(count)
         } while value != nil && !rest.isEmpty
         return names + rest
+    }
+
+    /// The number of the first components that are, joined, the longest name in a value; 1 if there is none.
+    private static func longestName(in components: ArraySlice<String>, of value: PropertyListValue?) -> Int {
+        guard case .dictionary(let entries) = value else { return 1 }
+        // In a deep list, trying all names that the components may be takes the cube of their number, and dictionaries are small.
+        guard entries.count < components.count else { return longestName(in: components) { entries[$0] != nil } }
+        let names = entries.keys.lazy.map { $0.split(separator: ".", omittingEmptySubsequences: false) }
+        return names.filter { components.starts(with: $0) { $0 == $1 } }.map(\.count).max() ?? 1
+    }
+
+    private static func longestName(in components: ArraySlice<String>, exists: (String) -> Bool) -> Int {
+        var (name, longest) = ("", 1)
+        for (index, component) in components.enumerated() {
+            name += index == 0 ? component : "." + component
+            if exists(name) { longest = index + 1 }
+        }
+        return longest
     }
 
     private func check(_ container: PropertyListValue, contains name: String, at path: ArraySlice<String>, _ file: String) throws {

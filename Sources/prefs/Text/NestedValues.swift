@@ -6,7 +6,7 @@ extension [String: PropertyListValue] {
     /// Calls a closure for each entry, and for all values in arrays and dictionaries, each after the one that contains it.
     func forEachNested(_ body: (_ path: String, _ name: String, _ value: PropertyListValue) throws -> Void) rethrows {
         try PropertyListValue.dictionary(self).forEachChild(of: [], isPlain: true) { names, isPlain, value in
-            // Looking for another reading of a path takes the cube of its length.
+            // Looking for another reading of a path takes longer than all the rest.
             try body(isPlain ? names.joined(separator: ".") : EntryPath.text(of: names, in: self), names.last ?? "", value)
         }
     }

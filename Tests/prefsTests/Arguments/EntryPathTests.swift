@@ -76,13 +76,34 @@ struct EntryPathTests {
         #expect(Difference.all(from: ["a": ["b": 1], "a.b": 1], to: ["a": ["b": 2]]).map(\.path) == [".a.b", "a.b"])
     }
 
-    @Test("The paths in a list that is as deep as lists may be are found in a moment")
-    func deepList() {
-        var value: PropertyListValue = ["leaf": 1]
-        for level in 0..<508 { value = level.isMultiple(of: 2) ? [value] : ["k\(level)": value] }
-        var (count, last) = (0, "")
-        ["root": value, "com.example.x": 1].forEachNested { path, _, _ in (count, last) = (count + 1, path) }
-        #expect(count == 511 && last.hasPrefix("root.k507.0.k505.") && last.hasSuffix(".0.leaf"))
+    // Trying all names at each level, these took minutes.
+    @Test(
+        "The paths in a list that is as deep as lists may be are found in a moment, also below a name with dots, and for differences",
+        arguments: ["root", "com.example"])
+    func deepList(root: String) {
+        func list(_ leaf: PropertyListValue) -> [String: PropertyListValue] {
+            var value: PropertyListValue = ["leaf": leaf]
+            for level in 0..<508 { value = level.isMultiple(of: 2) ? [value] : ["k\(level)": value] }
+            return [root: value, "com.example.x": 1]
+        }
+        var (count, deepest) = (0, "")
+        list(1).forEachNested { path, _, _ in (count, deepest) = (count + 1, path.utf8.count > deepest.utf8.count ? path : deepest) }
+        #expect(count == 511 && deepest.hasPrefix("\(root).k507.0.k505.") && deepest.hasSuffix(".0.leaf"))
+        #expect(Difference.all(from: list(1), to: list(2)).map(\.path) == [deepest])
+    }
+
+    @Test("The longest name with which a path continues is found in small dictionaries as in large ones", arguments: [0, 8])
+    func longestName(others: Int) {
+        var inner: [String: PropertyListValue] = ["a": ["b": ["c": 1]], "a.b": ["c": 2], "a.b.c.x": 3, "b.c": 4, "": 5, "a.": 6, "a..c": 7]
+        for number in 0..<others { inner["\(number)"] = 0 }
+        let entries: [String: PropertyListValue] = ["r": .dictionary(inner), "s": ["a": .dictionary(inner)]]
+        for prefix in ["r", "s.a"] {
+            #expect(EntryPath("\(prefix).a.b.c").value(in: entries) == 2)
+            #expect(EntryPath("\(prefix).a.b.c.d.e.f.g").value(in: entries) == nil)
+            #expect(EntryPath("\(prefix).a.b").value(in: entries) == ["c": 2])
+            #expect(EntryPath("\(prefix).a").value(in: entries) == ["b": ["c": 1]])
+            #expect(EntryPath("\(prefix).b.c").value(in: entries) == 4)
+        }
     }
 
     @Test("A literal key is one name")
