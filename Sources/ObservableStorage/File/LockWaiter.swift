@@ -14,7 +14,7 @@ final class LockWaiter: Sendable {
     private let state = Lock<(result: Result<Bool, SystemError>?, isAbandoned: Bool)>((nil, false))
     private let ended = DispatchSemaphore(value: 0)
 
-    private static let abandoned = Lock<[String: [LockWaiter]]>([:])
+    private static let abandoned = Lock<[LockWaiter]>([])
     private static let stackSize = 128 << 10
 
     private init(_ file: FileLock.OpenFile, path: String, calls: FileSystemCalls) {
@@ -33,7 +33,7 @@ final class LockWaiter: Sendable {
 
     /// Returns an abandoned waiter for the file, to continue waiting; nil if there is none.
     static func takeOver(path: String) -> LockWaiter? {
-        while let waiter = abandoned.withLock({ $0[path]?.popLast() }) {
+        while let waiter = abandoned.withLock({ all in all.lastIndex { $0.path == path }.map { all.remove(at: $0) } }) {
             let isWaiting = waiter.state.withLock { state in
                 guard state.result == nil, state.isAbandoned else { return false }
                 state.isAbandoned = false
@@ -52,13 +52,16 @@ final class LockWaiter: Sendable {
 
     /// Stops waiting; returns false if waiting has ended, so that the caller has to close the file.
     func abandon(forGood: Bool) -> Bool {
-        let isWaiting = state.withLock { state in
-            guard state.result == nil else { return false }
-            state.isAbandoned = true
-            return true
+        // Under both locks, so that one that ends meanwhile is not added afterwards.
+        Self.abandoned.withLock { abandoned in
+            let isWaiting = state.withLock { state in
+                guard state.result == nil else { return false }
+                state.isAbandoned = true
+                return true
+            }
+            if isWaiting, !forGood { abandoned.append(self) }
+            return isWaiting
         }
-        if isWaiting, !forGood { Self.abandoned.withLock { $0[path, default: []].append(self) } }
-        return isWaiting
     }
 
     private func run() {
@@ -67,10 +70,7 @@ final class LockWaiter: Sendable {
             return true
         }
         guard !end(result) else { return }
-        Self.abandoned.withLock { waiters in
-            waiters[path]?.removeAll { $0 === self }
-            if waiters[path]?.isEmpty == true { waiters[path] = nil }
-        }
+        Self.abandoned.withLock { $0.removeAll { $0 === self } }
         FileLock.release(file.descriptor, calls: calls)
     }
 
