@@ -163,3 +163,11 @@ final class EntryCache: Sendable {
         DispatchQueue.global().async { entries.forEach { $0.releaseReadings() } }
     }
 }
+
+extension Dictionary {
+    /// Remembers a value, and returns the one that was remembered for the key. Of too many, all are forgotten: any number of names may be used.
+    mutating func remember(_ value: Value, for key: Key) -> Value? {
+        if count >= EntryCache.maximumReported, self[key] == nil { self = [:] }
+        return updateValue(value, forKey: key)
+    }
+}

@@ -6,7 +6,9 @@ extension EntryCacheState {
     mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [EntryChange] {
         let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
         entries.markWritten(current)
-        for (name, edit) in current where !edit.condition.isEmpty { refusedMigrations[name] = edit.value }
+        for (name, edit) in current where !edit.condition.isEmpty {
+            if let value = edit.value { _ = refusedMigrations.remember(value, for: name) }
+        }
         log.append(
             current.map { LoggedEdit(key: $0.key, over: $0.value.value.fingerprint, value: stored[$0.key], sequence: revision + 1) },
             isAwaited: false)

@@ -214,7 +214,7 @@ extension EntryCache {
                 if update({ $0.refusedMigrations[name] == value }) { return nil }
                 storable[name] = .some(try backend.accepted(value, for: name))
             } catch {
-                if take({ $0.refusedMigrations.updateValue(value, forKey: name) }) != value { reports.report(error) }
+                if take({ $0.refusedMigrations.remember(value, for: name) }) != value { reports.report(error) }
                 return nil
             }
         }

@@ -109,11 +109,7 @@ extension ObservableStore: KeyValueAccess {
     }
 
     private nonisolated func reportSuperseded<Value>(_ superseded: (name: String, value: PropertyListValue), of key: StorageKey<Value>) {
-        let known = cache.reportedSuperseded.take { known in
-            // Any number of names may be used, as in scenes.
-            if known.count >= EntryCache.maximumReported, known[superseded.name] == nil { known = [:] }
-            return known.updateValue(superseded.value, forKey: superseded.name)
-        }
+        let known = cache.reportedSuperseded.take { $0.remember(superseded.value, for: superseded.name) }
         if known != superseded.value { reports.report(.superseded(key: key.name, earlierName: superseded.name)) }
     }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import PropertyListCoding
 import Testing
 
@@ -83,6 +84,19 @@ struct EntryTableTests {
         #expect(store.cache.reportedSuperseded.withLock { $0.count } == EntryCache.maximumReported)
         for number in 0..<10 { read(EntryCache.maximumReported + number) }
         #expect(store.cache.reportedSuperseded.withLock { $0.count } == 10)
+    }
+
+    @Test("Of the defaults that reading could not store, a limited number is remembered, each of which is reported once")
+    func refusedDefaults() async throws {
+        let store = try ObservableStore(backend: RefusingBackend())
+        var failures = store.failures.makeAsyncIterator()
+        for number in 0...EntryCache.maximumReported {
+            let key = StorageKey("users/\(number)", persistsDefault: .whenMissing, default: 1.5)
+            for _ in 1...2 { #expect(store[key] == 1.5) }
+            let failure = await failures.next()
+            #expect(failure == .unencodable(key: key.name, reason: "refused"))
+        }
+        #expect(store.cache.update { $0.refusedMigrations.count } == 1)
     }
 
     @Test("An entry that was only observed is removed with its last observer")
@@ -219,5 +233,28 @@ extension EntryTable {
 extension StoredValues: ExpressibleByDictionaryLiteral {
     init(dictionaryLiteral elements: (String, PropertyListValue)...) {
         self.init(Dictionary(elements) { $1 })
+    }
+}
+
+/// A storage that can represent no value that a store asks it for.
+private struct RefusingBackend: BlockingStorageBackend {
+    let name = "refusing"
+
+    func load() -> StorageEntries { StorageEntries() }
+
+    func edit(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
+        var entries = load()
+        try body(&entries)
+        return entries
+    }
+
+    func storable(_ value: PropertyListValue, for key: String) throws(StorageError) -> PropertyListValue {
+        throw .unencodable(key: key, reason: "refused")
+    }
+
+    func watch(
+        since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
+    ) -> ObservationToken {
+        ObservationToken {}
     }
 }
