@@ -124,13 +124,15 @@ final class EntryCache: Sendable {
     /// Runs the closure of an edit.
     ///
     /// - Parameters:
-    ///   - runs: the number of earlier runs. Changes are not recorded in the first ones, because each edit would take longer.
+    ///   - runs: the number of earlier runs, to which this one is added. Changes are not recorded in the first ones, because each edit would
+    ///     take longer.
     ///   - name: what the closure reads; by default, any whole entries.
     /// - Returns: the result, and the names of the entries in which this thread has meanwhile changed such a value in the store.
     func recordingChanges<Result, Failure: Error>(
-        after runs: Int, of name: EntryName = EntryName(own: ""), _ body: () throws(Failure) -> Result
+        after runs: inout Int, of name: EntryName = EntryName(own: ""), _ body: () throws(Failure) -> Result
     ) throws(Failure) -> (result: Result, changed: Set<String>) {
-        if runs < 16 { return (try body(), []) }
+        runs += 1
+        if runs <= 16 { return (try body(), []) }
         let thread = DeliveryThread.current.number
         take { $0.ownChanges[thread, default: []].append((name, [])) }
         defer {

@@ -19,11 +19,10 @@ extension ObservableStore {
     ) throws(Failure) -> Result {
         var runs = 0
         while true {
-            defer { runs += 1 }
             let (found, layers, _) = cache.snapshot()
             var transaction = StoreTransaction(
                 entries: StorageEntries(found.values), layers: layers.withoutOverrides, backend: backend, cache: cache)
-            let (result, changed) = try cache.recordingChanges(after: runs) { () throws(Failure) in try body(&transaction) }
+            let (result, changed) = try cache.recordingChanges(after: &runs) { () throws(Failure) in try body(&transaction) }
             do throws(StorageError) {
                 let (edits, paths) = (try transaction.finish(), transaction.editedPaths)
                 let isDone = try synchronizer.change(muting: token) { (state) throws(StorageError) in
@@ -121,11 +120,10 @@ extension ObservableStore {
         let name = key.definition.entryName
         var runs = 0
         while true {
-            defer { runs += 1 }
             let (found, failure, _, entry) = readStoredValue(of: key)
             if let failure { throw failure }
             var value = found
-            let (result, changed) = try cache.recordingChanges(after: runs, of: name) { try body(&value) }
+            let (result, changed) = try cache.recordingChanges(after: &runs, of: name) { try body(&value) }
             let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
             let isDone = try synchronizer.change { (state) throws(StorageError) in
