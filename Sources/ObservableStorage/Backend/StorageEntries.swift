@@ -6,7 +6,7 @@ public struct StorageEntries: Sendable {
     /// The names of the entries that were set or removed through this value.
     public private(set) var editedKeys: Set<String> = []
     /// The names of the entries on which the edits depend; nil for all. Those of a transaction depend on what it has read; those made
-    /// without reading, by setting a value, on none.
+    /// without reading, by setting another value than the present one, on none.
     public package(set) var readKeys: Set<String>?
     /// The paths of the edited values inside dictionaries, for entries that are not edited as a whole.
     private(set) var editedPaths: [String: Set<[String]>] = [:]
@@ -74,7 +74,11 @@ public struct StorageEntries: Sendable {
             return base[key]
         }
         set {
-            guard self[key] != newValue else { return }
+            guard self[key] != newValue else {
+                // Whether this is an edit depends on the present value.
+                readKeys?.insert(key)
+                return
+            }
             put(newValue, for: key)
             if !editedPaths.isEmpty { editedPaths[key] = nil }
             markEdited(key)

@@ -61,9 +61,8 @@ extension StorageKey {
         storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
     ) throws(StorageError) -> EntryEdits {
         let name = definition.entryName
-        // The removal of an entry has not read it.
-        let isRemoved = stored == nil && name.path.isEmpty
-        var edits: EntryEdits = [name.own: isRemoved ? nil : try name.replacing(stored, in: current(name.own))]
+        // Setting an entry has not read it.
+        var edits: EntryEdits = [name.own: name.path.isEmpty ? stored : try name.replacing(stored, in: current(name.own))]
         for earlier in name.earlier {
             let kept = name.kept.contains(earlier) ? stored : nil
             if kept != nil || stored == nil || current(earlier) != nil { edits.updateValue(kept, forKey: earlier) }

@@ -48,8 +48,8 @@ struct PendingCommit: Sendable {
         var scopes: Set<KeyScope> = []
 
         func apply(to entries: inout StorageEntries) throws(StorageError) {
+            entries.readKeys = effective.namesRead
             for (key, edit) in effective { entries.set(try edit.value(of: key, over: found[key]), for: key, at: edit.paths) }
-            entries.readKeys = effective.namesRead(in: entries)
         }
     }
 }
@@ -105,13 +105,11 @@ extension PendingCommit {
 }
 
 extension [String: PendingEdit] {
-    /// The names of the entries on which the edits depend. An edit whose value is stored already edits nothing, and depends on that value.
-    ///
-    /// - Parameter edited: the entries after the edits.
-    func namesRead(in edited: StorageEntries) -> Set<String> {
+    /// The names of the entries on which the edits depend.
+    fileprivate var namesRead: Set<String> {
         reduce(into: []) { names, edit in
             names.formUnion(edit.value.condition.keys)
-            if !edit.value.paths.isEmpty || !edited.editedKeys.contains(edit.key) { names.insert(edit.key) }
+            if !edit.value.paths.isEmpty { names.insert(edit.key) }
         }
     }
 }

@@ -36,8 +36,6 @@ public struct StoreTransaction: KeyValueAccess {
 
         func apply(_ edits: EntryEdits, at paths: EditedPaths = [:]) {
             for (name, value) in edits {
-                // An edit to the present value depends on it.
-                if latest[name] == value { latest.readKeys?.insert(name) }
                 latest.set(value, for: name, at: paths[name] ?? [])
             }
         }

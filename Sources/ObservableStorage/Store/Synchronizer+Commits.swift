@@ -114,7 +114,7 @@ extension Synchronizer {
                 guard let origin else { return run.transaction = [:] }
                 var transaction = StoreTransaction(entries: entries.unedited, layers: layers, backend: backend, cache: cache)
                 // Also if the transaction throws: its error may be due to values that have changed since.
-                defer { entries.readKeys = transaction.namesRead.map { $0.union(run.effective.namesRead(in: entries)) } }
+                defer { entries.readKeys = transaction.namesRead.map { $0.union(entries.readKeys ?? []) } }
                 try body(&transaction)
                 let edits = try transaction.finish()
                 try backend.limits.requireFitting(edits)

@@ -321,6 +321,19 @@ struct TransactionTests {
         #expect(!store.cache.update { $0.postsAllChanges || !$0.ownChanges.isEmpty })
     }
 
+    @Test("A closure that sets a key without reading it runs once, whatever others set meanwhile")
+    func setWithoutReading() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": 1]))
+        var runs = 0
+        store.edit { transaction in
+            runs += 1
+            store[Keys.count] = 2
+            transaction[Keys.count] = 3
+            store[Keys.count] = 4
+        }
+        #expect(runs == 1 && store[Keys.count] == 3)
+    }
+
     @Test("A transaction that only reads stores nothing")
     func readOnly() async throws {
         let folder = try TemporaryFolder()
