@@ -99,11 +99,13 @@ public struct StorageEntries: Sendable {
         if let earlier, editedKeys.contains(key) { editedPaths[key] = earlier.union(paths) }
     }
 
-    /// Sets or removes the value at a path inside the dictionary of an entry: in place, after the first edit of the entry.
+    /// Sets or removes an entry, or the value at a path inside its dictionary: in place, after the first edit of the entry.
     ///
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; see ``EntryName/replace(_:in:)``.
     mutating func set(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) {
         let key = name.own
+        if name.path.isEmpty { return self[key] = value }
+        readKeys?.insert(key)
         guard name.leaf(self[key]) != value else { return }
         if edits[key] == nil { edits.updateValue(base[key], forKey: key) }
         try name.replace(value, in: &edits[key, default: nil])

@@ -161,7 +161,8 @@ extension EntryName {
         value = whole
     }
 
-    private func requireDictionaries(in value: PropertyListValue?) throws(StorageError) {
+    /// Throws the error of ``replace(_:in:)``.
+    func requireDictionaries(in value: PropertyListValue?) throws(StorageError) {
         var inner = value
         for (depth, step) in path.enumerated() {
             guard let dictionary = inner else { break }

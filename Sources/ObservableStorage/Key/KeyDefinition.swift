@@ -101,9 +101,9 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         }
     }
 
-    /// Whether writing changes one value inside a dictionary, and nothing else.
+    /// Whether writing changes one value inside a dictionary, and nothing else while nothing is stored under earlier names.
     var editsValueInside: Bool {
-        !entryName.path.isEmpty && entryName.earlier.isEmpty && !traits.writesThrough
+        !entryName.path.isEmpty && entryName.kept.isEmpty && !traits.writesThrough
     }
 
     /// Caches a read value.

@@ -55,21 +55,30 @@ extension StorageKey {
 }
 
 extension StorageKey {
-    /// The edits that store or remove a value, including the entries of earlier names, which would supply a value again: they keep it as well,
-    /// or are removed.
+    /// The values that are set or removed when the key's value is, including the entries of earlier names, which would supply a value again:
+    /// they keep it as well, or are removed.
+    func leaves(
+        storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
+    ) -> [(name: EntryName, value: PropertyListValue?)] {
+        let name = definition.entryName
+        var leaves = [(EntryName(own: name.own, path: name.path), stored)]
+        for earlier in name.earlier {
+            let kept = name.kept.contains(earlier) ? stored : nil
+            if kept != nil || stored == nil || current(earlier) != nil { leaves.append((EntryName(own: earlier), kept)) }
+        }
+        if let stored, definition.traits.writesThrough, let fallback {
+            leaves += fallback.leaves(storing: stored == definition.traits.storedNil ? nil : stored, over: current)
+        }
+        return leaves
+    }
+
+    /// The edits that store or remove a value; see ``leaves(storing:over:)``.
     func edits(
         storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
     ) throws(StorageError) -> EntryEdits {
-        let name = definition.entryName
-        // Setting an entry has not read it.
-        var edits: EntryEdits = [name.own: name.path.isEmpty ? stored : try name.replacing(stored, in: current(name.own))]
-        for earlier in name.earlier {
-            let kept = name.kept.contains(earlier) ? stored : nil
-            if kept != nil || stored == nil || current(earlier) != nil { edits.updateValue(kept, forKey: earlier) }
-        }
-        if let stored, definition.traits.writesThrough, let fallback {
-            let storedThere = stored == definition.traits.storedNil ? nil : stored
-            edits.merge(try fallback.edits(storing: storedThere, over: current)) { $1 }
+        var edits: EntryEdits = [:]
+        for (name, value) in leaves(storing: stored, over: current) {
+            edits.updateValue(name.path.isEmpty ? value : try name.replacing(value, in: current(name.own)), forKey: name.own)
         }
         return edits
     }

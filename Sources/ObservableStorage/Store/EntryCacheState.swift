@@ -68,10 +68,9 @@ struct EntryCacheState: Sendable {
 
     /// Sets or removes the value of a key, as one revision.
     mutating func edit<Value>(_ key: StorageKey<Value>, storing stored: PropertyListValue?) throws(StorageError) -> [EntryChange] {
-        let definition = key.definition
-        if stored != nil { try requireSettable(definition) }
-        if definition.editsValueInside, let changes = try edit(stored, at: definition.entryName) { return changes }
-        return try edit(try key.edits(storing: stored) { entries[$0] }, of: definition.entryName.own, at: key.editedPaths)
+        if stored != nil { try requireSettable(key.definition) }
+        if key.definition.editsValueInside, let changes = try edit(stored, at: key.definition.entryName) { return changes }
+        return try edit(try key.edits(storing: stored) { entries[$0] }, of: key.definition.entryName.own, at: key.editedPaths)
     }
 
     /// Edits one value inside the dictionary of an entry, as one revision: in place, if the dictionary is not shared.
@@ -79,7 +78,8 @@ struct EntryCacheState: Sendable {
     /// - Returns: nil if that is not possible, because the edit has to be made as one of the whole entry.
     private mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {
         let entry = entries.ensureEntry(name.own)
-        guard !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
+        let hasEarlier = name.earlier.contains { entries[$0] != nil || entries.pending($0) != nil }
+        guard !hasEarlier, !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
         try requireEditable()
         let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }
         var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, entry.content.history.earlier)

@@ -34,15 +34,16 @@ public struct StoreTransaction: KeyValueAccess {
             latest.editedKeys.reduce(into: [:]) { $0.updateValue(latest[$1], forKey: $1) }
         }
 
-        func apply(_ edits: EntryEdits, at paths: EditedPaths = [:]) {
-            for (name, value) in edits {
-                latest.set(value, for: name, at: paths[name] ?? [])
-            }
+        func apply(_ edits: EntryEdits) {
+            for (name, value) in edits { latest[name] = value }
         }
 
-        func set(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) {
-            latest.readKeys?.insert(name.own)
-            try latest.set(value, at: name)
+        /// Sets or removes values, all or none.
+        func set(_ leaves: [(name: EntryName, value: PropertyListValue?)]) throws(StorageError) {
+            // The first one throws by itself.
+            for case (let name, _?) in leaves.dropFirst() where !name.path.isEmpty { try name.requireDictionaries(in: self[name.own]) }
+            // With a copy of the dictionary for each, edits of its values would take quadratic time.
+            for (name, value) in leaves { try latest.set(value, at: name) }
         }
     }
 
@@ -128,9 +129,7 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private func edit<Value>(_ key: StorageKey<Value>, _ stored: PropertyListValue?) throws(StorageError) {
-        // With a copy of the dictionary for each, edits of its values would take quadratic time.
-        if key.definition.editsValueInside { return try contents.set(stored, at: key.definition.entryName) }
-        contents.apply(try key.edits(storing: stored) { contents[$0] }, at: key.editedPaths)
+        try contents.set(key.leaves(storing: stored) { contents[$0] })
     }
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.

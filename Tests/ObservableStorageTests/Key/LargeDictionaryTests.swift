@@ -15,6 +15,20 @@ struct LargeDictionaryTests {
         StorageKey("d", "k\(number)", default: 0)
     }
 
+    /// How the keys of values inside a dictionary are declared, of which each edit may concern several entries.
+    enum Declaration: CaseIterable, Sendable {
+        case plain, renamed, keepingOld, writingThrough
+
+        func key(_ key: StorageKey<Int>, in store: ObservableStore) -> StorageKey<Int> {
+            switch self {
+            case .plain: key
+            case .renamed: key.renamed(from: "old").renamed(from: "older")
+            case .keepingOld: key.renamed(from: "old", keepingOld: true)
+            case .writingThrough: SceneStore(sceneID: "one", base: store, writesThrough: true).stored(key.renamed(from: "old")).key
+            }
+        }
+    }
+
     /// Identifies the memory of a dictionary in a store: an edit that copies it has allocated another one before it releases this one.
     private func memory(of path: String..., in store: ObservableStore) throws -> UInt {
         try #require(
@@ -23,8 +37,8 @@ struct LargeDictionaryTests {
             })
     }
 
-    @Test("A value is set, modified and removed without copying the others", arguments: Fixture.quick)
-    func inPlace(fixture: Fixture) async throws {
+    @Test("A value is set, modified and removed without copying the others", arguments: Fixture.quick, [Declaration.plain, .renamed])
+    func inPlace(fixture: Fixture, declaration: Declaration) async throws {
         let store = try fixture.make(["d": .dictionary(Self.numbers)]).open()
         // A write has the values, too.
         await store.suspend()
@@ -38,12 +52,13 @@ struct LargeDictionaryTests {
             #expect(try self.memory(of: "d", in: store) == memory)
         }
         for number in 0..<4 {
-            try check { store[key(number)] = -2 }
-            try check { store[key(number)] += 1 }
-            try check { try store.stored(key(number)).modify { $0 -= 1 } }
-            try check { store.remove(key(number)) }
-            #expect(store[key(number)] == 0)
-            try check { store[key(number)] = number + 1 }
+            let key = declaration.key(key(number), in: store)
+            try check { store[key] = -2 }
+            try check { store[key] += 1 }
+            try check { try store.stored(key).modify { $0 -= 1 } }
+            try check { store.remove(key) }
+            #expect(store[key] == 0)
+            try check { store[key] = number + 1 }
         }
         #expect(heard.elements == [-2, -1, -2, 0, 2])
         // The values of a snapshot are copied once.
@@ -60,13 +75,18 @@ struct LargeDictionaryTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("In a transaction, values are set, modified and removed without copying the others for each", arguments: Fixture.quick)
-    func inTransaction(fixture: Fixture) async throws {
-        let storage = try fixture.make(["d": .dictionary(Self.numbers)])
+    @Test(
+        "In a transaction, values are set, modified and removed without copying the others for each", arguments: Fixture.quick,
+        Declaration.allCases)
+    func inTransaction(fixture: Fixture, declaration: Declaration) async throws {
+        let own = declaration == .writingThrough ? "scenes/one/d" : "d"
+        let entries = ["d", own].reduce(into: [:]) { $0[$1] = PropertyListValue.dictionary(Self.numbers) }
+        let storage = try fixture.make(entries)
         let store = try storage.open()
+        @Sendable func key(_ number: Int) -> StorageKey<Int> { declaration.key(self.key(number), in: store) }
         @Sendable func makeEdits(in transaction: StoreTransaction, _ value: Int) {
-            func memory() -> UInt? {
-                transaction[StorageKey<PropertyListValue?>("d")]?.dictionary.map { unsafeBitCast($0, to: UInt.self) }
+            func memory() -> [UInt?] {
+                ["d", own].map { transaction[StorageKey<PropertyListValue?>($0)]?.dictionary.map { unsafeBitCast($0, to: UInt.self) } }
             }
             // What was read has the dictionary.
             transaction[key(0)] = value
@@ -80,12 +100,31 @@ struct LargeDictionaryTests {
                 #expect(memory() == first)
             }
         }
-        let edited = ["k0": -2, "k1": -2, "k2": -2]
+        func check(_ store: ObservableStore) {
+            let values = store[StorageKey<[String: Int]>(own, default: [:])]
+            #expect(values.filter { $0.value < 0 } == ["k0": -2, "k1": -2, "k2": -2] && values.count == Self.numbers.count - 1)
+            #expect(store[whole].filter { $0.value < 0 } == ["k0": -2, "k1": -2, "k2": -2])
+            #expect(store.entries["old"] == (declaration == .keepingOld ? -2 : nil))
+        }
         try await store.update { makeEdits(in: $0, -1) }
         store.edit { makeEdits(in: $0, -2) }
-        #expect(store[whole].filter { $0.value < 0 } == edited && store[whole].count == Self.numbers.count - 1)
+        check(store)
         try await store.close()
-        #expect(try storage.open()[whole].filter { $0.value < 0 } == edited)
+        check(try storage.open())
+    }
+
+    @Test("An edit of a transaction that is refused in one of its entries changes none, and depends on that entry")
+    func refused() async throws {
+        let service = ServiceBackend(["d": 1])
+        let store = try await ObservableStore.open(service)
+        let key = Declaration.writingThrough.key(key(1), in: store)
+        let error = StorageError.unencodable(key: ".d.k1", reason: "the value of \"d\" is integer 1, not a dictionary; remove it first")
+        try await store.update { transaction in
+            let refusal = #expect(throws: StorageError.self) { try transaction.set(5, for: key) }
+            #expect(refusal == error)
+        }
+        #expect(store.entries == ["d": 1] && service.batches.isEmpty)
+        #expect(service.readKeys.map { $0.map { $0.contains("d") } } == [true])
     }
 
     @Test("A large dictionary inside others is not copied either, and removed with its last value")
