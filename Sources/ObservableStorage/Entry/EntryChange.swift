@@ -36,6 +36,20 @@ struct EntryChange: Sendable {
     }
 }
 
+/// The changes of one step, which are found by key in constant time however many they are.
+struct ChangesByKey {
+    let changes: [EntryChange]
+    private lazy var indexed = Dictionary(grouping: changes) { $0.key }
+
+    init(_ changes: [EntryChange]) {
+        self.changes = changes
+    }
+
+    subscript(key: String) -> [EntryChange] {
+        mutating get { changes.count < 8 ? changes.filter { $0.key == key } : indexed[key] ?? [] }
+    }
+}
+
 /// The observers of an entry through one key, of any type.
 protocol EntryObservers: AnyObject, Sendable {
     /// Identifies the key; see ``KeyReference/id``.

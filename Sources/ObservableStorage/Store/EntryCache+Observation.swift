@@ -3,11 +3,11 @@ import PropertyListCoding
 // Subscribing to entries, and notifying those who observe them.
 extension EntryCache {
     func post(
-        _ change: EntryChange, among changes: [EntryChange], to state: inout EntryCacheState, muting muted: UInt64,
+        _ change: EntryChange, among changes: inout ChangesByKey, to state: inout EntryCacheState, muting muted: UInt64,
         _ deliveries: inout Deliveries
     ) {
         for observers in change.entry.content.observers {
-            guard let affecting = change.affecting(observers.name, among: changes, in: &state) else { continue }
+            guard let affecting = change.affecting(observers.name, among: &changes, in: &state) else { continue }
             observers.post(affecting, muting: muted, to: &deliveries)
         }
         if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
@@ -112,14 +112,13 @@ extension EntryChange {
     /// - Parameters:
     ///   - changes: all changes of the same revision.
     ///   - state: the state after them.
-    func affecting(_ name: EntryName, among changes: [EntryChange], in state: inout EntryCacheState) -> EntryChange? {
+    func affecting(_ name: EntryName, among changes: inout ChangesByKey, in state: inout EntryCacheState) -> EntryChange? {
         if state.layers.hidesStored(name) { return nil }
         if name.path.isEmpty, !name.hasOthers { return self }
-        let all = name.all
-        let parts = name.hasOthers ? changes.filter { all.contains($0.key) } : [self]
+        let parts = name.hasOthers ? name.all.flatMap { changes[$0] } : [self]
         func part(_ entry: String) -> EntryChange? { entry == key ? self : parts.first { $0.key == entry } }
-        // The changes of one step are delivered as one.
-        guard (part(name.own) ?? parts.first)?.key == key else { return nil }
+        // The changes of one step are delivered as one: with that of the key's own entry, or else with the first.
+        guard (part(name.own) ?? parts.min { $0.key < $1.key })?.key == key else { return nil }
         // Of an entry of which one value was edited, a change may have that value only, before and after.
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
         let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }

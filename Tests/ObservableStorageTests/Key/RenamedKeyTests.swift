@@ -55,6 +55,30 @@ struct RenamedKeyTests {
         #expect(try storage.entries == ["shape": 5, "missing": 2, "bad": 4])
     }
 
+    @Test("Of keys that change in one step, however many, each is told once, whichever of its entries change", arguments: [2, 20])
+    func together(count: Int) throws {
+        let entries = (0..<count).reduce(into: [String: PropertyListValue]()) { $0["old\($1)"] = 1 }
+        let store = try ObservableStore(backend: InMemoryBackend(entries))
+        let scene = SceneStore(sceneID: "one", base: store)
+        let keys = (0..<count).map { StorageKey("new\($0)", default: 0).renamed(from: "old\($0)") }
+        let told = Recorder<String>()
+        let tokens = keys.flatMap { key in
+            [store.stored(key), scene.stored(key)].map { stored in
+                stored.addUpdateListener { told.record("\($0.key) \($0.oldValue) \($0.newValue)") }
+            }
+        }
+        func all(_ values: String) -> [String] {
+            (0..<count).flatMap { ["new\($0) \(values)", "scenes/one/new\($0) \(values)"] }.sorted()
+        }
+        store.edit { transaction in
+            for key in keys { transaction[key] = 2 }
+        }
+        #expect(told.elements.sorted() == all("1 2"))
+        store.reset()
+        #expect(told.elements.dropFirst(2 * count).sorted() == all("2 0"))
+        withExtendedLifetime(tokens) {}
+    }
+
     @Test("Removing before the first read removes the value under every earlier name", arguments: Fixture.allCases)
     func removal(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5, "interval": 6, "remark": "a"])
