@@ -43,14 +43,16 @@ import Testing
         }
     }
 
-    @Test("Dates are truncated to whole seconds, and those outside the years 1 to 9999 are an error")
+    @Test("Dates are truncated to whole seconds, and those outside the years 0 to 9999 are an error")
     func dates() throws {
         func date(_ seconds: Double) -> PropertyListValue { .date(Date(timeIntervalSinceReferenceDate: seconds)) }
         #expect(try body(date(0.999)) == "<date>2001-01-01T00:00:00Z</date>")
         #expect(try body(date(-0.001)) == "<date>2000-12-31T23:59:59Z</date>")
         #expect(try body(date(252_423_993_599.5)) == "<date>9999-12-31T23:59:59Z</date>")
         #expect(try body(date(-63_113_904_000)) == "<date>0001-01-01T00:00:00Z</date>")
-        for seconds in [252_423_993_600, -63_113_904_000.5, 1e300, -1e300, .infinity, -.infinity, .nan] {
+        #expect(try body(.date(.distantPast)) == "<date>0000-12-30T00:00:00Z</date>")
+        #expect(try body(date(-63_145_526_400)) == "<date>0000-01-01T00:00:00Z</date>")
+        for seconds in [252_423_993_600, -63_145_526_400.5, 1e300, -1e300, .infinity, -.infinity, .nan] {
             #expect(throws: PropertyListError.self) { try date(seconds).encoded(as: .xml) }
         }
     }

@@ -69,7 +69,7 @@ extension XMLWriter {
     mutating func put(_ date: Date) throws(PropertyListError) {
         let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
         guard let whole = Int64(exactly: seconds), Self.writableSeconds.contains(whole) else {
-            throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 1 to 9999")
+            throw PropertyListError(offset: nil, reason: "XML cannot hold a date outside the years 0 to 9999")
         }
         let date = CalendarDate(secondsSinceReference: whole)
         put("<date>")
@@ -84,8 +84,8 @@ extension XMLWriter {
         put("Z</date>")
     }
 
-    /// The seconds from 0001-01-01 00:00:00 to 9999-12-31 23:59:59.
-    private static let writableSeconds: ClosedRange<Int64> = -63_113_904_000...252_423_993_599
+    /// The seconds from 0000-01-01 00:00:00 to 9999-12-31 23:59:59: `Date.distantPast` is in the year 0.
+    private static let writableSeconds: ClosedRange<Int64> = -63_145_526_400...252_423_993_599
 
     /// Writes a number below 100 in two digits.
     private mutating func put(_ number: Int) {
