@@ -190,10 +190,11 @@ extension FileReplacement {
             guard isLocked else { throw SystemError(EWOULDBLOCK) }
             return try calls.status(at: target)?.identity == base
         }
-        guard isCurrent, try save(bytes, to: copy) else { return false }
+        guard isCurrent, let found = try calls.readFile(at: target), found.identity == base, try save(bytes, to: copy) else { return false }
         return try reporting { () throws(SystemError) in
             step = "writing into the file; when it is opened next, its new content is restored from \(copy.path)"
             let descriptor = try calls.openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { calls.discardFile(temporary.path) }
             var file = TemporaryFile(path: target, descriptor: descriptor, random: temporary.random)
             do throws(SystemError) {
                 // The copy would be written into that file as well.
@@ -203,21 +204,33 @@ extension FileReplacement {
                     throw SystemError(EBUSY)
                 }
                 progress = .isUncertain
-                try calls.overwrite(descriptor, with: bytes)
-                try file.synchronize(calls)
+                do throws(SystemError) {
+                    try calls.overwrite(descriptor, with: bytes)
+                    try file.synchronize(calls)
+                } catch {
+                    if undo(descriptor, to: found.bytes, removing: copy) { (progress, step) = (.isMounted, "writing into the file") }
+                    throw error
+                }
                 step = "removing the copy \(copy.path)"
                 try calls.removeDurably(copy)
             } catch {
                 calls.discard(descriptor)
-                calls.discardFile(temporary.path)
                 throw error
             }
             calls.discard(temporary.descriptor)
-            calls.discardFile(temporary.path)
             self.temporary = file
             progress = .isInPlace
             return true
         }
+    }
+
+    /// Writes the previous content back, so that the file does not have to be restored, for which its file system may have no room.
+    private func undo(_ descriptor: Int32, to previous: Data, removing copy: ResolvedPath) -> Bool {
+        calls.ifPossible { () throws(SystemError) -> Void in
+            try calls.overwrite(descriptor, with: previous)
+            try calls.synchronize(descriptor)
+            try calls.removeDurably(copy)
+        } != nil
     }
 
     private func save(_ bytes: Data, to copy: ResolvedPath) throws(StorageError) -> Bool {

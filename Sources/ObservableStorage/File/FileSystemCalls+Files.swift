@@ -159,10 +159,10 @@ extension FileSystemCalls {
         if getrlimit(fileSizeLimit, &limit) == 0, rlim_t(size) > limit.rlim_cur { throw SystemError(EFBIG) }
     }
 
-    /// Replaces the content of a file that was just opened, in place.
+    /// Replaces the content of a file in place.
     func overwrite(_ descriptor: Int32, with bytes: Data) throws(SystemError) {
         // Not truncated first: that would be another state in which it is not a property list.
-        try writeAll(bytes, to: descriptor)
+        try writeAll(bytes, to: descriptor, at: 0)
         try uninterrupted { () throws(SystemError) in try truncate(descriptor, bytes.count) }
     }
 

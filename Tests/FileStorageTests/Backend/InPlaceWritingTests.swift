@@ -100,6 +100,25 @@ struct InPlaceWritingTests {
         #expect(try folder.names() == [".list.lock"] + (isElsewhere ? ["copies"] : []) + ["list"])
     }
 
+    @Test("If the new content does not fit, the file keeps the old one, and no copy is left that could not be restored either")
+    func full() throws {
+        let before = try Data(contentsOf: file)
+        var calls = FileSystemCalls.live
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            let room = before.count + 10 - offset
+            guard room > 0 else { throw SystemError(ENOSPC) }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(room)), offset)
+        }
+        let full = PropertyListFile(
+            at: file, configuration: .with { ($0.inPlaceWriting, $0.journal) = (.whenNecessary(), .off) }, calls: mounted(calls))
+        let error = #expect(throws: StorageError.self) { try full.edit { $0["more"] = big } }
+        #expect(error?.description.contains("No space left on device (writing into the file)") == true, "\(String(describing: error))")
+        #expect(try Data(contentsOf: file) == before)
+        #expect(try folder.names() == [".list.lock", "list"])
+        #expect(try full.edit { $0["big"] = nil }.values == ["count": 1])
+        #expect(try stored() == ["count": 1])
+    }
+
     @Test("A file that others put in place of the copy is not used")
     func plantedCopy() throws {
         try folder.make(".list.copy", "planted", permissions: 0o666)
