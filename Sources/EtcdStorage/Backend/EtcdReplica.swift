@@ -169,10 +169,9 @@ struct EtcdReplica: Sendable {
         case .entry(let name):
             view.keyCount += number
             return name
-        case .foreign:
+        case .foreign, .reserved:
             view.keyCount += number
             return nil
-        case .reserved: return nil
         }
     }
 

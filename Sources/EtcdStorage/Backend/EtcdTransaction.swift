@@ -200,12 +200,12 @@ extension EntryKeys {
 
     /// The attempt of a transaction that has written a token; nil for any other key.
     func attempt(_ keyValue: KeyValue) -> String? {
-        guard case .reserved(let name) = meaning(of: keyValue.key), name.hasPrefix("token/") else { return nil }
+        guard case .reserved(let name?) = meaning(of: keyValue.key), name.hasPrefix("token/") else { return nil }
         return String(decoding: keyValue.value, as: UTF8.self)
     }
 
     /// The error for a name that cannot be a key.
     static func unusable(_ name: String) -> StorageError {
-        .unencodable(key: name, reason: "a name in etcd may not be empty, nor begin with a NUL")
+        .unencodable(key: name, reason: "a name in etcd may not be empty, nor have a NUL at its beginning or after a slash")
     }
 }

@@ -1,6 +1,7 @@
 /// The keys in etcd of a store's entries and of its backend, all under one prefix.
 ///
-/// An entry has the key "prefix/name" in UTF-8, as it is typed for `etcdctl`. Names that begin with a NUL are reserved for the backend.
+/// An entry has the key "prefix/name" in UTF-8, as it is typed for `etcdctl`. Names that begin with a NUL are reserved for the backend, and
+/// those with a NUL after a slash for backends whose prefixes begin with this one.
 ///
 /// Names are not normalized. Two names that differ only in their Unicode normalization are therefore two keys in etcd, although they are
 /// equal as Swift strings: code that collects entries by name has to compare the bytes of the keys as well.
@@ -9,8 +10,8 @@ struct EntryKeys: Sendable, Hashable {
     enum Meaning: Sendable, Hashable {
         /// The key of an entry, with its name in the UTF-8 of the key.
         case entry(String)
-        /// A key of the backend.
-        case reserved(String)
+        /// A key of the backend; nil for one of a backend whose prefix begins with this one.
+        case reserved(String?)
         /// Not a key of this store: it is not under the prefix, or not valid UTF-8.
         case foreign
     }
@@ -35,10 +36,19 @@ struct EntryKeys: Sendable, Hashable {
         return prefix[..<last] + [prefix[last] + 1]
     }
 
-    /// The key of an entry; nil if the name is empty, or begins with a NUL.
+    /// The key of an entry; nil if the name is empty, or reserved.
     func key(of name: String) -> [UInt8]? {
-        guard let first = name.utf8.first, first != 0 else { return nil }
-        return start + name.utf8
+        name.isEmpty || Self.isReserved(name.utf8) ? nil : start + name.utf8
+    }
+
+    private static func isReserved(_ name: some Sequence<UInt8>) -> Bool {
+        let slash = UInt8(ascii: "/")
+        var previous = slash
+        for byte in name {
+            if byte == 0, previous == slash { return true }
+            previous = byte
+        }
+        return false
     }
 
     /// A key of the backend.
@@ -49,9 +59,10 @@ struct EntryKeys: Sendable, Hashable {
     func meaning(of key: [UInt8]) -> Meaning {
         guard key.count > start.count, key.starts(with: start) else { return .foreign }
         let name = key[start.count...]
-        let isReserved = name.first == 0
-        guard let text = String(validUTF8: isReserved ? name.dropFirst() : name) else { return .foreign }
-        return isReserved ? .reserved(text) : .entry(text)
+        let isOwn = name.first == 0
+        guard let text = String(validUTF8: isOwn ? name.dropFirst() : name) else { return .foreign }
+        if isOwn { return .reserved(text) }
+        return Self.isReserved(name) ? .reserved(nil) : .entry(text)
     }
 }
 

@@ -101,6 +101,23 @@
             try await promise.check { try fixture.backend() }
         }
 
+        @Test("What a backend keeps beside its entries is no entry for one whose prefix is shorter")
+        func nestedPrefix() async throws {
+            let fixture = try await EtcdFixture()
+            var configuration = fixture.configuration
+            configuration.prefix += "/web"
+            let (outer, inner) = (try fixture.backend(), try EtcdBackend(configuration, timing: .patient))
+            try await outer.set(["a": 1])
+            try await inner.set(["b": 2])
+            try await inner.set(["b": nil, "c": 3])
+            let expected: [String: PropertyListValue] = ["a": 1, "web/c": 3]
+            let entries = try await outer.edit { _ in }
+            #expect(entries.values == expected)
+            #expect(try await fixture.backend().load().values == expected)
+            let check = try await outer.check()
+            #expect(check.keyCount == 2 && check.failures.isEmpty)
+        }
+
         @Test("A key is readable for people, and its value is a binary property list")
         func format() async throws {
             let fixture = try await EtcdFixture()

@@ -336,7 +336,8 @@
         func refused() async throws {
             let fixture = try await EtcdFixture()
             let backend = try fixture.backend()
-            await #expect(throws: StorageError.unencodable(key: "", reason: "a name in etcd may not be empty, nor begin with a NUL")) {
+            let reason = "a name in etcd may not be empty, nor have a NUL at its beginning or after a slash"
+            await #expect(throws: StorageError.unencodable(key: "", reason: reason)) {
                 _ = try await backend.presence("", "here", timeToLive: .seconds(60))
             }
             let large = PropertyListValue.data(Data(count: 2_000_000))

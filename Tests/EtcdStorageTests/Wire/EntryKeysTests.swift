@@ -36,6 +36,16 @@ import Testing
         #expect(keys.meaning(of: keys.reservedKey("token")) == .reserved("token"))
     }
 
+    @Test("A name with a NUL after a slash is reserved for a backend whose prefix is longer")
+    func nested() {
+        let nested = EntryKeys(prefix: "app/web/a")
+        for (keys, name) in [(keys, "web/a/\u{0}token/1"), (EntryKeys(prefix: ""), "app/web/a/\u{0}token/1")] {
+            #expect(keys.meaning(of: nested.reservedKey("token/1")) == .reserved(nil))
+            #expect(keys.key(of: name) == nil)
+            #expect(keys.meaning(of: keys.start + Array("a\u{0}".utf8)) == .entry("a\u{0}"))
+        }
+    }
+
     @Test("A key outside of the prefix, or one that is not UTF-8, is foreign")
     func foreign() {
         for key in ["app", "apple", "ap", "", "b/a", "/app/a"] { #expect(keys.meaning(of: Array(key.utf8)) == .foreign) }
@@ -63,7 +73,8 @@ import Testing
             case .entry(let name):
                 entries += 1
                 #expect(keys.key(of: name) == key)
-            case .reserved(let name): #expect(keys.reservedKey(name) == key)
+            case .reserved(let name?): #expect(keys.reservedKey(name) == key)
+            case .reserved(nil): #expect(String(decoding: key.dropFirst(5), as: UTF8.self).contains("/\u{0}"))
             case .foreign: #expect(String(validating: key, as: UTF8.self) == nil || key == keys.start)
             }
         }
