@@ -127,6 +127,8 @@ public final class ServiceBackend: CommittingBackend {
     ) async throws -> StorageEntries {
         try await run {
             await pass(.beforeEdit)
+            // As a request does that waits for an answer.
+            try Task.checkCancellation()
             if let refusal = state.withLock({ $0.refusals.isEmpty ? nil : $0.refusals.removeFirst() }) {
                 var entries = memory.load()
                 try body(&entries)

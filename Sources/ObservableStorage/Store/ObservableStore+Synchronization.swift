@@ -9,7 +9,7 @@ public enum FlushDestination: Sendable, Hashable {
 }
 
 extension ObservableStore {
-    /// Writes everything that is still in memory only, and returns when it is on disk.
+    /// Writes everything that is still in memory only, and returns when it is on disk, also if the task is cancelled.
     ///
     /// With a journal, the property list then has every edit, for other programs to read; to the journal alone is faster, and as durable. A
     /// storage that could not be opened is opened first.
@@ -21,7 +21,7 @@ extension ObservableStore {
     ///   that throw do so at once.
     public nonisolated(nonsending) func flush(to destination: FlushDestination = .storage) async throws(StorageError) {
         try requireOriginalProcess()
-        try await synchronizer.flush(to: destination)
+        try await synchronizer.uncancelled { synchronizer throws(StorageError) in try await synchronizer.flush(to: destination) }
     }
 
     /// Writes everything that is still in memory only, and blocks the thread until it is on disk: for tools without tasks.
@@ -80,7 +80,7 @@ extension ObservableStore {
         for deliveries in [earlier, await synchronizer.lastDeliveries] { await deliveries?.wait() }
     }
 
-    /// Writes the pending edits, ends every stream, and stops watching. Later edits are rejected.
+    /// Writes the pending edits, also if the task is cancelled, ends every stream, and stops watching. Later edits are rejected.
     ///
     /// - Parameter discardsEdits: whether the store is closed even if the edits cannot be written. They are lost then, which is reported
     ///   in ``failures``.
@@ -88,7 +88,9 @@ extension ObservableStore {
     ///   ``StorageError/suspended(file:edits:)`` if the system does not let the process finish, for a file of an app group.
     public nonisolated(nonsending) func close(discardingEdits discardsEdits: Bool = false) async throws(StorageError) {
         try requireOriginalProcess()
-        try await synchronizer.close(discardingEdits: discardsEdits)
+        try await synchronizer.uncancelled { synchronizer throws(StorageError) in
+            try await synchronizer.close(discardingEdits: discardsEdits)
+        }
         layerFiles?.stopWatching()
     }
 

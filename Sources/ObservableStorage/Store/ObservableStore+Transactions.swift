@@ -50,7 +50,8 @@ extension ObservableStore {
     ///
     /// - Returns: the result of the closure, after the changes are on disk.
     /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the file cannot be locked, read or written;
-    ///   ``StorageError/nestedUpdate`` if called inside a transaction of the same store.
+    ///   ``StorageError/nestedUpdate`` if called inside a transaction of the same store; `CancellationError` if the task is cancelled while a
+    ///   storage that is no file waits, and nothing changes.
     public nonisolated(nonsending) func update<Result: Sendable>(
         _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {
@@ -107,6 +108,8 @@ extension ObservableStore {
         do {
             let storage = backend as? any CommittingBackend
             if let presence = try await storage?.presence(name, stored, timeToLive: timeToLive) { return presence }
+        } catch let error as CancellationError {
+            throw error
         } catch {
             throw StorageError.writing(backend.name, error).with(.rolledBack)
         }

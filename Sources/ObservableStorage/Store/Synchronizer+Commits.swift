@@ -11,7 +11,7 @@ extension Synchronizer {
 
     /// Stores the pending edits and those of a transaction, and delivers the changes to observers.
     ///
-    /// - Throws: the error of the transaction; ``StorageError`` if nothing is stored.
+    /// - Throws: the error of the transaction; ``StorageError`` if nothing is stored; `CancellationError` likewise.
     func transact(_ origin: ChangeOrigin, _ body: Body) async throws {
         // On the actor: closing the store waits for operations that have begun before.
         if let refusal = cache.update({ $0.refusal }) { throw refusal }
@@ -33,6 +33,8 @@ extension Synchronizer {
             }
         } catch let failure as TransactionFailure {
             throw failure.error
+        } catch let error as CancellationError {
+            throw error
         } catch {
             throw StorageError.writing(storage.name, error).with(.rolledBack)
         }

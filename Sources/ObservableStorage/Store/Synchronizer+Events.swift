@@ -20,6 +20,22 @@ extension Synchronizer {
         }
     }
 
+    /// Runs an operation to its end, whether or not the calling task is cancelled: the edits of other tasks depend on it as well.
+    func uncancelled(
+        _ operation: @escaping @Sendable (isolated Synchronizer) async throws(StorageError) -> Void
+    ) async throws(StorageError) {
+        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, StorageError>, Never>) in
+            start { synchronizer in
+                do throws(StorageError) {
+                    continuation.resume(returning: .success(try await operation(synchronizer)))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+        }
+        try result.get()
+    }
+
     /// Starts an operation after a delay; does not retain the actor until then.
     nonisolated func start(
         after time: DispatchTime, _ operation: @escaping @Sendable (isolated Synchronizer) async -> Void

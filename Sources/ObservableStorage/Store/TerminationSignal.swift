@@ -15,15 +15,7 @@ extension ObservableStore {
         try requireOriginalProcess()
         // Ends when the store is closed, and when the task is cancelled.
         for await _ in availabilityUpdates {}
-        // In a task of its own, because this one may be cancelled.
-        let closing = Task { () async -> Result<Void, StorageError> in
-            do throws(StorageError) {
-                return .success(try await close())
-            } catch {
-                return .failure(error)
-            }
-        }
-        try await closing.value.get()
+        try await close()
     }
 
     /// Writes the pending edits of all stores of the process when a signal arrives that ends it, and then lets the signal end it.

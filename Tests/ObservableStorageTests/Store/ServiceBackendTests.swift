@@ -354,6 +354,28 @@ struct ServiceBackendTests {
         #expect(store.entries.isEmpty && service.memory.load().values.isEmpty)
     }
 
+    @Test("A task that is cancelled can flush and close, and begins no transaction")
+    func cancelledTask() async throws {
+        let service = ServiceBackend()
+        let store = try await ObservableStore.open(service)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            let failure = await store.isolated { store in
+                store[Keys.count] = 1
+                return await store.flushFailure()
+            }
+            #expect(failure == nil && store.availability == .available && service.memory.load()["count"] == 1)
+            await #expect(throws: CancellationError.self) { try await store.update { $0[Keys.count] += 1 } }
+            #expect(service.memory.load()["count"] == 1)
+            try await store.isolated { store in
+                store[Keys.text] = "last"
+                try await store.close()
+            }
+        }
+        try await task.value
+        #expect(service.memory.load().values == ["count": 1, "text": "last"])
+    }
+
     @Test("A released store writes its edits to a service as well, within the limits")
     func lastWrite() async throws {
         let service = ServiceBackend(limits: StorageLimits(operations: 2))
