@@ -28,7 +28,7 @@ final class Entry: Observable, @unchecked Sendable {
     let caches = Lock<(known: [ReadingCache], sweepThreshold: Int)>(([], 4))
     // An owned `Tracking`; nil until the entry is first read for Observation, because it would take a third of the memory of an entry. Not an
     // `AtomicLazyReference`, which retains: reading through `@Persisted` would take 50 ns instead of 7.
-    private let tracking = Atomic<UnsafeRawPointer?>(nil)
+    let tracking = Atomic<UnsafeRawPointer?>(nil)
 
     init(_ name: String, store: UInt64, value: PropertyListValue? = nil) {
         self.name = name
@@ -38,6 +38,11 @@ final class Entry: Observable, @unchecked Sendable {
 
     deinit {
         if let tracking = tracking.load(ordering: .acquiring) { Unmanaged<Tracking>.fromOpaque(tracking).release() }
+    }
+
+    /// Whether the entry has neither an edit that is not on disk yet, nor observers, nor earlier values that a reader may need.
+    var isIdle: Bool {
+        content.pendingRevision == 0 && content.observers.isEmpty && content.history.isDispensable && !isTracked
     }
 
     /// The number of changes to the result of reading the entry. A reading made at a version is valid while the version is the same.
@@ -209,53 +214,5 @@ extension Entry: CustomReflectable {
     /// The name, without values: an entry may be a secret.
     var customMirror: Mirror {
         Mirror(self, children: ["name": name])
-    }
-}
-
-// Observation.
-extension Entry {
-    /// A property without a value, which is accessed when the entry is read and mutated when it changes.
-    private final class Tracking: Sendable {
-        let registrar = ObservationRegistrar()
-        let path = Entry.observedPath
-        let queue: DeliveryQueue
-
-        init(store: UInt64) {
-            queue = DeliveryQueue(group: store, .listening)
-        }
-    }
-
-    // Creating a key path each time costs more than the rest of a read, and checking whether it was created costs a third of one.
-    private static let observedPath: any KeyPath<Entry, Void> & Sendable = \.observed
-
-    private var observed: Void { () }
-
-    /// Whether Observation has ever tracked a read of the entry. Checked after a change was counted.
-    var isTracked: Bool {
-        tracking.load(ordering: .sequentiallyConsistent) != nil
-    }
-
-    /// Whether the entry has neither an edit that is not on disk yet, nor observers, nor earlier values that a reader may need.
-    var isIdle: Bool {
-        content.pendingRevision == 0 && content.observers.isEmpty && content.history.isDispensable && !isTracked
-    }
-
-    private func beginTracking() -> UnsafeRawPointer {
-        let new = Unmanaged.passRetained(Tracking(store: store))
-        let found = tracking.compareExchange(expected: nil, desired: new.toOpaque(), ordering: .sequentiallyConsistent).original
-        if found != nil { new.release() }
-        return found ?? UnsafeRawPointer(new.toOpaque())
-    }
-
-    /// Registers a read of the entry with Observation. Called before the read, so that no change in between is missed.
-    func access() {
-        let tracking = tracking.load(ordering: .acquiring) ?? beginTracking()
-        Unmanaged<Tracking>.fromOpaque(tracking)._withUnsafeGuaranteedRef { $0.registrar.access(self, keyPath: $0.path) }
-    }
-
-    /// Queues the notification of Observation that the entry has changed.
-    func postMutation(to deliveries: inout Deliveries) {
-        let tracking = Unmanaged<Tracking>.fromOpaque(tracking.load(ordering: .acquiring) ?? beginTracking()).takeUnretainedValue()
-        deliveries.append(to: tracking.queue) { [self] in tracking.registrar.withMutation(of: self, keyPath: tracking.path) {} }
     }
 }
