@@ -17,6 +17,7 @@ public final class Presence: Sendable {
     }
 
     deinit {
+        guard getpid() == process else { return }
         // If this fails, the entry ends with its time to live.
         if let end = ending.take({ $0.take() }) { Task { try? await end() } }
     }

@@ -18,8 +18,13 @@ extension Journal {
             try list.removeLeftovers(of: target)
             guard var found = try list.contentUnlessCorrupt(at: target) else { continue }
             guard let base = state.list(found) else {
-                // If it was overwritten before the first look at it, the journal has to be compared with its content.
-                if state.found == found.identity { remember(nil) }
+                // If it was overwritten before the first look at it, the next look has to read it.
+                if let seen = found.identity, state.found == seen {
+                    var unread = state
+                    unread.found = FileIdentity(
+                        device: seen.device, inode: seen.inode, size: seen.size, modified: seen.modified, changed: .min)
+                    remember(unread)
+                }
                 continue
             }
             // The last values of a deleted list may be known, but they are not in a file.

@@ -37,7 +37,7 @@ extension EditLogFolder {
         var logs = names.filter { !$0.hasPrefix(".") }.map { ResolvedPath($0, in: folder) }
             .filter { !$0.name.hasPrefix(own) || !living.contains($0.path) }
         if logs.isEmpty {
-            if !isEmpty, !status.identity.mayHideWrites(after: time) { listing = (status.identity, closed, forks) }
+            if !status.identity.mayHideWrites(after: time) { listing = (status.identity, closed, forks) }
             return []
         }
         if logs.count > Self.maximumLogs { logs = try byAge(logs) }

@@ -56,13 +56,20 @@ public actor ObservableStore {
     ///   - defaults: storages of default values, those with precedence first; see ``init(backend:defaults:mandatory:overrides:)``.
     ///   - mandatory: storages of mandatory values, those with precedence first.
     ///   - overrides: sources of values that hide stored ones in this process, those with precedence first; see ``OverrideSource``.
-    /// - Throws: the error of a storage that cannot be read. Nothing is written.
+    /// - Throws: the error of a storage that cannot be read. Nothing is written. ``StorageError/unwritable(file:reason:edits:)`` in a forked
+    ///   child, where the store could do nothing.
     public nonisolated(nonsending) static func open(
         _ backend: any StorageBackend, defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = [],
         overrides: [OverrideSource] = []
     ) async throws(StorageError) -> ObservableStore {
         if let error = StoreRegistry.all.forkError(of: backend.name) { throw error }
-        let layers = LayerFiles(defaults: defaults, mandatory: mandatory)
+        return try await read(backend, after: LayerFiles(defaults: defaults, mandatory: mandatory), overrides: overrides)
+    }
+
+    /// Runs on no actor: there may be many entries.
+    private nonisolated static func read(
+        _ backend: any StorageBackend, after layers: LayerFiles, overrides: [OverrideSource]
+    ) async throws(StorageError) -> ObservableStore {
         let entries = try await backend.loadEntries(after: layers)
         return ObservableStore(backend: backend, entries: entries, layers: layers, overrides: overrides)
     }

@@ -65,12 +65,19 @@ extension ObservableStore {
     ///   - name: identifies this import; an import of any entries that was made under the same name is not repeated.
     ///   - transform: the name of an entry in this store; nil for an entry that is not copied. By default, all are copied with their names.
     ///     If several get the same name, the one whose own name is the first in order is copied.
-    /// - Throws: ``StorageError`` if the other storage cannot be read or this one cannot be written.
+    /// - Throws: ``StorageError`` if the other storage cannot be read or this one cannot be written, as in a forked child.
     public nonisolated(nonsending) func importEntries(
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
         try requireOriginalProcess()
         guard !self[Self.importsKey].contains(name) else { return }
+        try await copyEntries(of: backend, once: name, naming: transform)
+    }
+
+    /// Runs on no actor: there may be many entries.
+    private nonisolated func copyEntries(
+        of backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String?
+    ) async throws {
         let entries = try await backend.loadEntries()
         let imported = entries.values.sorted { $0.key < $1.key }.compactMap { old, value in
             transform(old).map { (name: $0, value: value) }
