@@ -161,7 +161,7 @@ struct EtcdReplica: Sendable {
         return StorageChanges(values, since: reportedRevision, revision: storageRevision)
     }
 
-    /// Counts a key that is not reserved, and returns the name of its entry; nil if it has none.
+    /// Counts a key that is not this backend's own, and returns the name of its entry; nil if it has none.
     private mutating func count(_ key: [UInt8], adding number: Int) -> String? {
         // Keys before the range belong to others.
         guard !key.lexicographicallyPrecedes(entriesStart) else { return nil }

@@ -9,7 +9,8 @@ public enum FlushDestination: Sendable, Hashable {
 }
 
 extension ObservableStore {
-    /// Writes everything that is still in memory only, and returns when it is on disk, also if the task is cancelled.
+    /// Writes everything that is still in memory only, and returns when it is on disk, also if the task is cancelled: waiting takes as long as
+    /// the storage does, which on etcd is limited by the time limits of its calls.
     ///
     /// With a journal, the property list then has every edit, for other programs to read; to the journal alone is faster, and as durable. A
     /// storage that could not be opened is opened first.
