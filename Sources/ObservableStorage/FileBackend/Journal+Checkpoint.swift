@@ -19,12 +19,7 @@ extension Journal {
             guard var found = try list.contentUnlessCorrupt(at: target) else { continue }
             guard let base = state.list(found) else {
                 // If it was overwritten before the first look at it, the next look has to read it.
-                if let seen = found.identity, state.found == seen {
-                    var unread = state
-                    unread.found = FileIdentity(
-                        device: seen.device, inode: seen.inode, size: seen.size, modified: seen.modified, changed: .min)
-                    remember(unread)
-                }
+                if state.found == found.identity { remember(state.doubtingList()) }
                 continue
             }
             // The last values of a deleted list may be known, but they are not in a file.

@@ -75,6 +75,15 @@ struct JournalState: Sendable {
         return list.hasSameContent(as: found) && list.changed != found.changed
     }
 
+    /// This state, with which the list that was found may have been overwritten.
+    func doubtingList() -> JournalState {
+        var state = self
+        state.found = found.map {
+            FileIdentity(device: $0.device, inode: $0.inode, size: $0.size, modified: $0.modified, changed: .min)
+        }
+        return state
+    }
+
     // MARK: Records
 
     /// Applies records that were read or appended.
