@@ -61,12 +61,11 @@ extension HTTP2Stream {
         _ splitter: inout GRPCMessageSplitter, deadline: ContinuousClock.Instant
     ) async throws -> WatchResponse? {
         if let message = try splitter.next() { return try WatchResponse(message: message) }
-        switch try await next(deadline: deadline) {
-        case .data(let bytes): splitter.append(bytes)
-        case .end(let trailers):
-            throw EtcdFailure(endOf: trailers, httpStatus: status) ?? EtcdFailure(code: nil, message: "the member has ended the stream")
-        }
-        return try splitter.next().map { try WatchResponse(message: $0) }
+        let (bytes, trailers) = try await next(deadline: deadline)
+        splitter.append(bytes)
+        if let message = try splitter.next() { return try WatchResponse(message: message) }
+        guard let trailers else { return nil }
+        throw EtcdFailure(endOf: trailers, httpStatus: status) ?? EtcdFailure(code: nil, message: "the member has ended the stream")
     }
 
     /// Sends a heartbeat, to which the member responds after the events that it has sent.

@@ -13,8 +13,6 @@ actor HTTP2Connection {
     // A server with more than this in its way does not read any more.
     private static let sendBufferSize = 64 << 20
     private static let largestReadCount = 16
-    // Streams have odd numbers.
-    private static let connection = 0 as UInt32
 
     nonisolated let endpoint: Endpoint
     nonisolated let executor: DispatchQueueExecutor
@@ -23,8 +21,6 @@ actor HTTP2Connection {
     private(set) var channel: SocketChannel?
     /// The frames of the connection. Every call may produce output, which ``flush()`` sends.
     var session = HTTP2Session()
-    /// The part of each response that has arrived, by stream, until the end of the call.
-    var exchanges: [UInt32: HTTP2Exchange] = [:]
     /// How often something was received.
     private(set) var arrivals = 0
     // Whether nothing has arrived since a call began to wait whose deadline has passed.
@@ -110,7 +106,7 @@ actor HTTP2Connection {
             resolution.withLock { $0 = result }
             executor.queue.async { waiter.wakeFinished() }
         }
-        let wake = await waiter.wait(for: Self.connection, until: deadline) { resolution.withLock { $0 != nil } }
+        let wake = await waiter.waitOnQueue(until: deadline) { resolution.withLock { $0 != nil } }
         if let result = resolution.withLock({ $0 }) { return try result.get() }
         throw wake == .cancelled ? .cancelled : .deadlineExceeded
     }
@@ -119,16 +115,13 @@ actor HTTP2Connection {
         let socket = try Socket(connectingTo: address, queue: executor.queue) { [weak self] in
             self?.assumeIsolated { $0.read() }
         } onWritable: { [weak self] in
-            self?.assumeIsolated {
-                $0.waiter.wake(Self.connection)
-                $0.channel?.flush()
-            }
+            self?.assumeIsolated { if let channel = $0.channel { channel.flush() } else { $0.waiter.wakeAll() } }
         }
         var wake = EventWaiter.Wake.event
         while wake == .event {
             if try socket.isConnected() { return socket }
             socket.resumeWriting()
-            wake = await waiter.wait(for: Self.connection, until: deadline) { false }
+            wake = await waiter.waitOnQueue(until: deadline) { false }
         }
         throw wake == .cancelled ? .cancelled : .deadlineExceeded
     }
@@ -137,7 +130,7 @@ actor HTTP2Connection {
     private func wait(until deadline: Instant, for condition: @escaping (isolated HTTP2Connection) -> Bool) async throws(ConnectionError) {
         while !condition(self) {
             if let failure { throw error(failure) }
-            switch await waiter.wait(for: Self.connection, until: deadline, unless: { condition(self) || self.failure != nil }) {
+            switch await waiter.waitOnQueue(until: deadline, unless: { condition(self) || self.failure != nil }) {
             case .event: continue
             case .deadlineExceeded: close(.deadlineExceeded)
             case .cancelled: close(.cancelled)
@@ -159,7 +152,7 @@ actor HTTP2Connection {
         } catch {
             close(error)
         }
-        waiter.wake(Self.connection)
+        waiter.wakeFinished()
     }
 
     private func receive(_ bytes: [UInt8]) throws(ConnectionError.Reason) {
@@ -167,8 +160,7 @@ actor HTTP2Connection {
         arrivals += 1
         isSilent = false
         do throws(HTTP2Violation) {
-            session.receive(bytes)
-            while let event = try session.nextEvent() { receive(event) }
+            try session.receive(bytes)
         } catch {
             channel?.closingBytes = HTTP2FrameHead.goAway(code: error.code)
             throw .invalidResponse(error.rawValue)
@@ -199,7 +191,7 @@ actor HTTP2Connection {
         // The server may have disappeared with its machine or its network, which the system would notice much later.
         isSilent = true
         updateAvailability()
-        if exchanges.allSatisfy({ $0 == id || $1.hasEnded }) { close(.deadlineExceeded) }
+        if session.exchanges.allSatisfy({ $0 == id || $1.hasEnded }) { close(.deadlineExceeded) }
     }
 
     // MARK: - Closing
@@ -215,8 +207,8 @@ actor HTTP2Connection {
         default: break
         }
         channel?.close()
-        for id in exchanges.keys { exchanges[id]?.fail(reason) }
-        waiter.wakeAll()
+        session.failAll(reason)
+        waiter.wakeFinished()
     }
 
     /// The error of the connection, or of a stream.
@@ -225,7 +217,7 @@ actor HTTP2Connection {
     }
 
     private func mayHaveArrived(_ id: UInt32) -> Bool {
-        guard let exchange = exchanges[id] else { return true }
+        guard let exchange = session.exchanges[id] else { return true }
         // On an open connection, pending bytes may be sent later.
         let isSent = failure == nil || channel.map { $0.writtenCount > exchange.start } ?? false
         return isSent && !exchange.isRefused

@@ -1,15 +1,16 @@
-/// The part of the response to one request that has arrived.
+/// A request and its response on a stream of a session: flow control, the bytes that wait for it, and the part of the response that has
+/// arrived.
 struct HTTP2Exchange: Sendable {
     /// The number of bytes sent or pending on the connection before the request.
     let start: Int
-    /// The maximum size of the body that has not been taken.
-    let maximumBodySize: Int
-    /// Whether the body is taken while it arrives.
-    let isStream: Bool
-    /// Whether a call waits for the next part of the body.
-    var isAwaited = false
-    /// The status of the response, from 200 to 999; nil until its head has arrived.
-    private(set) var status: Int?
+    /// The maximum size of the body; nil for a stream, whose window limits the part of the body that has not been taken.
+    private let maximumBodySize: Int?
+    private var sendWindow: Int64
+    private var receiveWindow = HTTP2Session.windowSize
+    // The bytes that wait for flow control, nil once this side has ended, and whether it ends after them.
+    private var pending: ArraySlice<UInt8>? = []
+    private var endsAfterPending = false
+    /// The head of the response; empty until it has arrived.
     private(set) var fields: [HTTPField] = []
     /// The part of the body that has arrived and has not been taken.
     private(set) var body: [UInt8] = []
@@ -20,13 +21,66 @@ struct HTTP2Exchange: Sendable {
     /// Whether the server has announced that it has not processed the request.
     private(set) var isRefused = false
 
+    /// - Parameter sendWindow: how many bytes may be sent at first.
+    init(start: Int = 0, sendWindow: Int64, maximumBodySize: Int?) {
+        (self.start, self.sendWindow, self.maximumBodySize) = (start, sendWindow, maximumBodySize)
+    }
+
+    /// The status of the response, from 200 to 999; nil until its head has arrived.
+    var status: Int? { fields[":status"].flatMap { Int($0) } }
+
     /// Whether nothing more arrives.
     var hasEnded: Bool { trailers != nil || failure != nil }
 
-    /// Adds the head or the trailers; does nothing after a failure.
+    /// Whether both sides have ended.
+    var isClosed: Bool { pending == nil && hasEnded }
+
+    /// The number of bytes that wait for flow control.
+    var pendingCount: Int { pending?.count ?? 0 }
+
+    /// Ends the response early, unless it has ended, and the request.
+    mutating func fail(_ reason: ConnectionError.Reason, isRefused: Bool = false) {
+        pending = nil
+        guard !hasEnded else { return }
+        (failure, self.isRefused) = (reason, isRefused)
+    }
+
+    // MARK: - Sending
+
+    /// Appends pending bytes of the body; does nothing after its end.
+    mutating func append(_ bytes: [UInt8], isEnd: Bool) {
+        guard !endsAfterPending, let count = pending?.count else { return }
+        if count == 0 { pending = bytes[...] } else { pending? += bytes }
+        endsAfterPending = isEnd
+    }
+
+    /// Sends as many of the pending bytes as the windows of the stream and the connection allow.
+    mutating func flush(_ id: UInt32, _ connectionWindow: inout Int64, payloadSize: Int, to output: inout [UInt8]) {
+        while let rest = pending {
+            let window = max(0, min(sendWindow, connectionWindow, Int64(payloadSize)))
+            let part = rest.prefix(Int(window))
+            let isLast = endsAfterPending && part.count == rest.count
+            guard !part.isEmpty || isLast else { return }
+            HTTP2FrameHead.append(.data, isLast ? .endStream : [], stream: id, part, to: &output)
+            sendWindow -= Int64(part.count)
+            connectionWindow -= Int64(part.count)
+            // An empty slice would retain the whole body.
+            pending = isLast ? nil : part.count == rest.count ? [] : rest.dropFirst(part.count)
+        }
+    }
+
+    /// Changes how many bytes may be sent, which settings may make negative.
+    mutating func changeSendWindow(by increment: Int64) throws(HTTP2Violation) {
+        sendWindow += increment
+        guard sendWindow <= HTTP2Session.largestWindow else { throw .windowOverflow }
+    }
+
+    // MARK: - Receiving
+
+    /// Receives the head or the trailers.
     mutating func receive(_ fields: [HTTPField], isEnd: Bool) throws(HTTP2Violation) {
-        guard failure == nil else { return }
-        guard status == nil else {
+        guard trailers == nil else { throw .frameOrder }
+        guard self.fields.isEmpty else {
             guard isEnd else { throw .headerFields }
             trailers = fields
             return
@@ -37,28 +91,35 @@ struct HTTP2Exchange: Sendable {
             guard !isEnd else { throw .headerFields }
             return
         }
-        (self.status, self.fields) = (status, fields)
+        self.fields = fields
         if isEnd { trailers = fields }
     }
 
-    /// Appends bytes of the body; does nothing after a failure, so that a refused part leaves no gap.
-    mutating func receive(_ bytes: ArraySlice<UInt8>, isEnd: Bool) throws(HTTP2Violation) {
-        guard failure == nil else { return }
-        guard status != nil else { throw .headerFields }
-        guard body.count + bytes.count <= maximumBodySize else { throw .messageTooLarge }
+    /// Receives bytes of the body.
+    ///
+    /// - Parameter padding: the number of bytes beside them that count for flow control.
+    mutating func receive(_ bytes: ArraySlice<UInt8>, padding: Int = 0, isEnd: Bool) throws(HTTP2Violation) {
+        guard trailers == nil else { throw .frameOrder }
+        receiveWindow -= bytes.count + padding
+        guard receiveWindow >= 0 else { throw .windowOverflow }
+        guard !fields.isEmpty else { throw .headerFields }
+        if let maximumBodySize, body.count + bytes.count > maximumBodySize { throw .messageTooLarge }
         body += bytes
         if isEnd { trailers = [] }
-    }
-
-    /// Ends the response early, unless it has ended.
-    mutating func fail(_ reason: ConnectionError.Reason, isRefused: Bool = false) {
-        guard !hasEnded else { return }
-        (failure, self.isRefused) = (reason, isRefused)
     }
 
     /// Removes and returns the part of the body that has arrived.
     mutating func takeBody() -> [UInt8] {
         defer { body = [] }
         return body
+    }
+
+    /// Allows the server to send as many more bytes as were used, once they are half of the window. Those of a stream are used when they are
+    /// taken, and all others when they arrive.
+    mutating func updateReceiveWindow(_ id: UInt32, to output: inout [UInt8]) {
+        let used = HTTP2Session.windowSize - receiveWindow - (maximumBodySize == nil ? body.count : 0)
+        guard !hasEnded, used >= HTTP2Session.windowSize / 2 else { return }
+        HTTP2FrameHead.append(.windowUpdate, stream: id, number: UInt32(used), to: &output)
+        receiveWindow += used
     }
 }

@@ -1,27 +1,8 @@
-/// The client's side of an HTTP/2 connection (RFC 9113), as a value without I/O and time: turns bytes into events and requests into bytes.
+/// The client's side of an HTTP/2 connection (RFC 9113), as a value without I/O and time: turns requests into bytes, and bytes into
+/// the responses of its exchanges.
 ///
 /// Every call may produce output, which has to be taken and sent. The first error ends the session.
 struct HTTP2Session: Sendable {
-    /// An event on the connection or a stream.
-    enum Event: Sendable, Hashable {
-        /// The head of a response, or its trailers.
-        case fields(stream: UInt32, [HTTPField], isEnd: Bool)
-        /// Bytes of a body, and whether it ends with them.
-        case data(stream: UInt32, ArraySlice<UInt8>, isEnd: Bool)
-        /// The server has reset a stream before the end of its response.
-        case reset(stream: UInt32, code: UInt32)
-        /// The server accepts no further streams, and has not processed those after the last one.
-        case goAway(lastStream: UInt32)
-
-        /// The stream; 0 for the connection.
-        var stream: UInt32 {
-            switch self {
-            case .fields(let stream, _, _), .data(let stream, _, _), .reset(let stream, _): stream
-            case .goAway: 0
-            }
-        }
-    }
-
     /// The window of each stream: how many bytes a server may send before some are used.
     static let windowSize = 1 << 20
     /// The largest window that the standard allows.
@@ -34,7 +15,8 @@ struct HTTP2Session: Sendable {
 
     private var reader = HTTP2FrameReader()
     private var output: [UInt8]
-    private var streams: [UInt32: HTTP2StreamState] = [:]
+    /// The exchanges by stream, until the end of the call.
+    private(set) var exchanges: [UInt32: HTTP2Exchange] = [:]
     private var nextStream: UInt32
     private(set) var hasOpened = false
     private var settings = HTTP2ServerSettings()
@@ -62,7 +44,7 @@ struct HTTP2Session: Sendable {
 
     /// Whether another stream can be opened at present.
     var canOpen: Bool {
-        !isGoingAway && streams.count < settings.maximumStreams && nextStream <= Int32.max
+        !isGoingAway && nextStream <= Int32.max && exchanges.values.count { $0.failure == nil } < settings.maximumStreams
     }
 
     /// Removes and returns the bytes for the server.
@@ -75,11 +57,14 @@ struct HTTP2Session: Sendable {
 
     /// Opens a stream with the fields of a request and the first bytes of its body.
     ///
-    /// - Parameter isEnd: whether the body ends with these bytes.
-    mutating func open(_ fields: [HTTPField], _ body: [UInt8], isEnd: Bool) -> UInt32 {
+    /// - Parameters:
+    ///   - start: the number of bytes sent or pending on the connection.
+    ///   - maximumBodySize: the maximum size of the response's body; nil for one that is taken while it arrives, and whose request's body is
+    ///     continued.
+    mutating func open(_ fields: [HTTPField], _ body: [UInt8], start: Int = 0, maximumBodySize: Int?) -> UInt32 {
         let id = nextStream
         nextStream += 2
-        streams[id] = HTTP2StreamState(id, sendWindow: settings.initialWindow)
+        exchanges[id] = HTTP2Exchange(start: start, sendWindow: settings.initialWindow, maximumBodySize: maximumBodySize)
         var block = HPACK.encode(fields)[...]
         // The encoder uses no dynamic table, and has to confirm that to a server with a smaller table than the default (RFC 7541, 4.2).
         if !hasOpened { block = [Self.emptyTable] + block }
@@ -93,70 +78,81 @@ struct HTTP2Session: Sendable {
             HTTP2FrameHead.append(kind, block.isEmpty ? .endHeaders : [], stream: id, part, to: &output)
             kind = .continuation
         } while !block.isEmpty
-        send(body, on: id, isEnd: isEnd)
+        send(body, on: id, isEnd: maximumBodySize != nil)
         return id
     }
 
     /// Sends bytes of a body, or keeps them until flow control allows them.
     mutating func send(_ bytes: [UInt8], on id: UInt32, isEnd: Bool) {
-        guard let index = streams.index(forKey: id) else { return }
-        // In place: a copy of the stream would copy all pending bytes.
-        streams.values[index].append(bytes, isEnd: isEnd)
+        guard let index = exchanges.index(forKey: id) else { return }
+        // In place: a copy of the exchange would copy all pending bytes.
+        exchanges.values[index].append(bytes, isEnd: isEnd)
         flush(index)
     }
 
-    /// The number of bytes of a stream that wait for flow control.
-    func pendingCount(of id: UInt32) -> Int {
-        streams[id]?.pendingCount ?? 0
+    /// Removes and returns the part of a stream's body that has arrived, and allows the server to send more; nil if the stream has ended.
+    mutating func takeBody(of id: UInt32) -> [UInt8]? {
+        guard let index = exchanges.index(forKey: id) else { return nil }
+        let body = exchanges.values[index].takeBody()
+        exchanges.values[index].updateReceiveWindow(id, to: &output)
+        return body
     }
 
-    /// Allows the server to send as many more bytes on a stream as were used.
-    mutating func use(_ count: Int, of id: UInt32) {
-        guard let index = streams.index(forKey: id) else { return }
-        streams.values[index].use(count, to: &output)
+    /// Ends an exchange early, unless its response is complete, and resets the stream; what has arrived can still be read.
+    mutating func fail(_ id: UInt32, _ reason: ConnectionError.Reason) {
+        guard exchanges[id]?.hasEnded == false else { return }
+        exchanges[id]?.fail(reason)
+        reset(id)
     }
 
-    /// Ends a stream whose response is not needed any more; resets it unless both sides have ended.
+    /// Ends all exchanges early, because the connection ends.
+    mutating func failAll(_ reason: ConnectionError.Reason) {
+        for index in exchanges.indices { exchanges.values[index].fail(reason) }
+    }
+
+    /// Removes an exchange whose response is not needed any more; resets the stream unless both sides have ended.
     mutating func close(_ id: UInt32) {
-        guard let stream = streams.removeValue(forKey: id), !stream.isClosed else { return }
+        if exchanges.removeValue(forKey: id)?.isClosed == false { reset(id) }
+    }
+
+    private mutating func reset(_ id: UInt32) {
         HTTP2FrameHead.append(.reset, stream: id, number: HTTP2ErrorCode.cancel, to: &output)
     }
 
-    private mutating func flush(_ index: Dictionary<UInt32, HTTP2StreamState>.Index) {
-        streams.values[index].flush(&sendWindow, payloadSize: settings.payloadSize, to: &output)
+    private mutating func flush(_ index: Dictionary<UInt32, HTTP2Exchange>.Index) {
+        exchanges.values[index].flush(exchanges.keys[index], &sendWindow, payloadSize: settings.payloadSize, to: &output)
     }
 
     private mutating func flushAll() {
-        let waiting = streams.compactMap { $1.pendingCount == 0 ? nil : $0 }
+        let waiting = exchanges.compactMap { $1.pendingCount == 0 ? nil : $0 }
         for id in waiting.sorted() {
-            if let index = streams.index(forKey: id) { flush(index) }
+            if let index = exchanges.index(forKey: id) { flush(index) }
         }
     }
 
     // MARK: - Receiving
 
-    /// Appends bytes of the server for ``nextEvent()``.
-    mutating func receive(_ bytes: [UInt8]) {
+    /// Receives bytes of the server.
+    mutating func receive(_ bytes: [UInt8]) throws(HTTP2Violation) {
         reader.append(bytes)
+        while let (head, payload) = try reader.next(isFirst: !hasSettings) { try receive(head, payload) }
     }
 
-    /// The next event in the received bytes; nil if more have to arrive first.
-    mutating func nextEvent() throws(HTTP2Violation) -> Event? {
-        while let (head, payload) = try reader.next(isFirst: !hasSettings) {
-            if let event = try receive(head, payload) { return event }
-        }
-        return nil
-    }
-
-    private mutating func receive(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
+    private mutating func receive(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
         switch head.kind {
-        case .data: return try receiveData(head, payload)
-        case .headers: return try receiveHeaders(head, payload)
+        case .data, .headers:
+            do throws(HTTP2Violation) {
+                if head.kind == .data { try receiveData(head, payload) } else { try receiveHeaders(head, payload) }
+            } catch .headerFields {
+                fail(head.stream, .invalidResponse(HTTP2Violation.headerFields.rawValue))
+            } catch .messageTooLarge {
+                fail(head.stream, .responseTooLarge)
+            }
         case .reset:
-            try checkIsKnown(head.stream)
+            let index = try index(of: head.stream)
             guard payload.count == 4 else { throw .frameSize }
-            guard streams.removeValue(forKey: head.stream) != nil else { return nil }
-            return .reset(stream: head.stream, code: payload.bigEndian)
+            let code = payload.bigEndian
+            if let index { exchanges.values[index].fail(.reset(code: code), isRefused: code == HTTP2ErrorCode.refusedStream) }
         case .settings: try receiveSettings(head, payload)
         case .ping:
             guard head.stream == 0 else { throw .streamNumber }
@@ -166,17 +162,20 @@ struct HTTP2Session: Sendable {
             guard head.stream == 0 else { throw .streamNumber }
             guard payload.count >= 8 else { throw .frameSize }
             isGoingAway = true
-            return .goAway(lastStream: payload.prefix(4).bigEndian & 0x7FFF_FFFF)
+            let last = payload.prefix(4).bigEndian & 0x7FFF_FFFF
+            // The server has not processed the others.
+            for index in exchanges.indices where exchanges.keys[index] > last {
+                exchanges.values[index].fail(.closedByPeer, isRefused: true)
+            }
         case .windowUpdate: try receiveWindowUpdate(head, payload)
         // Push is disabled, and the reader has merged continuations into their header blocks.
         case .pushPromise, .continuation: throw .frameOrder
         case .priority, nil: break
         }
-        return nil
     }
 
-    private mutating func receiveData(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
-        try checkIsKnown(head.stream)
+    private mutating func receiveData(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
+        let index = try index(of: head.stream)
         receiveWindow -= payload.count
         guard receiveWindow >= 0 else { throw .windowOverflow }
         if receiveWindow < Self.largestWindow / 2 {
@@ -184,23 +183,15 @@ struct HTTP2Session: Sendable {
             receiveWindow = Self.largestWindow
         }
         let content = try head.content(of: payload)
-        // Bytes of a stream that was closed here are ignored.
-        guard let index = streams.index(forKey: head.stream) else { return nil }
-        let isEnd = head.flags.contains(.endStream)
-        try streams.values[index].receiveData(payload.count, isEnd: isEnd)
-        // Padding counts as used.
-        use(payload.count - content.count, of: head.stream)
-        // Some servers send empty frames, which are no events.
-        return content.isEmpty && !isEnd ? nil : .data(stream: head.stream, content, isEnd: isEnd)
+        guard let index else { return }
+        try exchanges.values[index].receive(content, padding: payload.count - content.count, isEnd: head.flags.contains(.endStream))
+        exchanges.values[index].updateReceiveWindow(head.stream, to: &output)
     }
 
-    private mutating func receiveHeaders(_ head: HTTP2FrameHead, _ block: ArraySlice<UInt8>) throws(HTTP2Violation) -> Event? {
-        try checkIsKnown(head.stream)
-        guard let index = streams.index(forKey: head.stream) else { return nil }
+    private mutating func receiveHeaders(_ head: HTTP2FrameHead, _ block: ArraySlice<UInt8>) throws(HTTP2Violation) {
+        guard let index = try index(of: head.stream) else { return }
         let fields = try HPACK.decode(block, maximumListSize: HTTP2FrameReader.largestHeaderBlock)
-        let isEnd = head.flags.contains(.endStream)
-        try streams.values[index].receiveFields(isEnd: isEnd)
-        return .fields(stream: head.stream, fields, isEnd: isEnd)
+        try exchanges.values[index].receive(fields, isEnd: head.flags.contains(.endStream))
     }
 
     private mutating func receiveSettings(_ head: HTTP2FrameHead, _ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
@@ -212,7 +203,9 @@ struct HTTP2Session: Sendable {
         let window = settings.initialWindow
         try settings.apply(payload)
         if settings.initialWindow != window {
-            for index in streams.indices { try streams.values[index].changeSendWindow(by: settings.initialWindow - window) }
+            for index in exchanges.indices where exchanges.values[index].failure == nil {
+                try exchanges.values[index].changeSendWindow(by: settings.initialWindow - window)
+            }
         }
         HTTP2FrameHead.append(.settings, .acknowledgement, stream: 0, [], to: &output)
         flushAll()
@@ -228,14 +221,15 @@ struct HTTP2Session: Sendable {
             guard sendWindow <= Self.largestWindow else { throw .windowOverflow }
             return flushAll()
         }
-        try checkIsKnown(head.stream)
-        guard let index = streams.index(forKey: head.stream) else { return }
-        try streams.values[index].changeSendWindow(by: increment)
+        guard let index = try index(of: head.stream) else { return }
+        try exchanges.values[index].changeSendWindow(by: increment)
         flush(index)
     }
 
-    /// Checks that a stream was opened; it may have ended.
-    private func checkIsKnown(_ stream: UInt32) throws(HTTP2Violation) {
+    /// The exchange of a stream; nil if it was closed or has failed: what else arrives for it is ignored.
+    private func index(of stream: UInt32) throws(HTTP2Violation) -> Dictionary<UInt32, HTTP2Exchange>.Index? {
         guard !stream.isMultiple(of: 2), stream < nextStream else { throw .streamNumber }
+        guard let index = exchanges.index(forKey: stream), exchanges.values[index].failure == nil else { return nil }
+        return index
     }
 }

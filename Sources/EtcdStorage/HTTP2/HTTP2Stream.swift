@@ -2,14 +2,6 @@
 ///
 /// Releasing the stream ends it.
 final class HTTP2Stream: Sendable {
-    /// A part of the response.
-    enum Part: Sendable, Hashable {
-        /// The next part of the body, which is not empty.
-        case data([UInt8])
-        /// The end, with the fields after the body, or those of the head if the response has no body.
-        case end(trailers: [HTTPField])
-    }
-
     let status: Int
     let fields: [HTTPField]
     private let id: UInt32
@@ -24,10 +16,15 @@ final class HTTP2Stream: Sendable {
         close()
     }
 
-    /// Waits for the next part of the response.
+    /// Waits for more bytes of the body, or for the end of the response.
     ///
-    /// Parts that arrived before a failure are returned before the failure is thrown. Only one call may wait at a time.
-    nonisolated(nonsending) func next(deadline: ContinuousClock.Instant) async throws(ConnectionError) -> Part {
+    /// Bytes that arrived before a failure are returned before the failure is thrown.
+    ///
+    /// - Returns: the bytes that were not returned yet, and at the end the fields after the body, or those of the head if the response has no
+    ///   body.
+    nonisolated(nonsending) func next(
+        deadline: ContinuousClock.Instant
+    ) async throws(ConnectionError) -> (bytes: [UInt8], trailers: [HTTPField]?) {
         try await connection.nextPart(of: id, deadline: deadline)
     }
 

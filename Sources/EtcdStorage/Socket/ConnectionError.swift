@@ -18,8 +18,6 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case filter(String)
         case deadlineExceeded
         case cancelled
-        /// Another call waits on the stream.
-        case busy
         /// This side closed the connection or the stream.
         case closed
         /// The server allows no further streams at present, or is going away, or the stream numbers are used up.
@@ -53,7 +51,6 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
         case .filter(let reason): reason
         case .deadlineExceeded: "the server did not respond in time"
         case .cancelled: "the task was cancelled"
-        case .busy: "the stream is in use"
         case .closed: "the connection is closed"
         case .noFurtherStreams: "the connection takes no further requests"
         case .invalidRequest: "the fields of the request contain characters that are not allowed"

@@ -16,7 +16,6 @@ final class EventWaiter: @unchecked Sendable {
     }
 
     private struct Waiting {
-        let number: UInt32
         let deadline: Instant
         let isOver: () -> Bool
         let continuation: CheckedContinuation<Wake, Never>
@@ -26,6 +25,7 @@ final class EventWaiter: @unchecked Sendable {
     private let timer: any DispatchSourceTimer
     // The time for which the timer is set.
     private var alarm: Instant?
+    // The calls by number, in the order in which they began.
     private var waiting: [UInt32: Waiting] = [:]
     // It begins again after weeks, long after the calls that had its first numbers.
     private let lastNumber = Atomic<UInt32>(0)
@@ -44,15 +44,11 @@ final class EventWaiter: @unchecked Sendable {
 
     var isWaiting: Bool { !waiting.isEmpty }
 
-    /// Waits for an event, the deadline or the cancellation of the task, on an actor whose executor is the queue. Only one call at a time
-    /// may wait for an event.
+    /// Waits until a condition holds, for the deadline or for the cancellation of the task, on an actor whose executor is the queue.
     ///
-    /// - Parameters:
-    ///   - id: identifies the event for ``wake(_:_:)``.
-    ///   - deadline: when the wait times out.
-    ///   - isOver: whether there is no need to wait; called on the queue right before the call is suspended, and by ``wakeFinished()``.
-    func wait(
-        for id: UInt32, until deadline: Instant, isolation: isolated (any Actor) = #isolation, unless isOver: @escaping () -> Bool
+    /// - Parameter isOver: the condition; called on the queue right before the call is suspended, and by ``wakeFinished()``.
+    func waitOnQueue(
+        until deadline: Instant, isolation: isolated (any Actor) = #isolation, unless isOver: @escaping () -> Bool
     ) async -> Wake {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
@@ -62,18 +58,16 @@ final class EventWaiter: @unchecked Sendable {
                 if isOver() { return continuation.resume(returning: .event) }
                 // The handler may have been called before the call waited.
                 if Task.isCancelled { return continuation.resume(returning: .cancelled) }
-                waiting[id] = Waiting(number: number, deadline: deadline, isOver: isOver, continuation: continuation)
+                waiting[number] = Waiting(deadline: deadline, isOver: isOver, continuation: continuation)
                 setAlarm(deadline)
             }
         } onCancel: {
-            queue.async {
-                if self.waiting[id]?.number == number { self.wake(id, .cancelled) }
-            }
+            queue.async { self.wake(number, .cancelled) }
         }
     }
 
     /// Waits on any executor until a condition holds, the deadline passes or the task is cancelled; the call resumes there, without a detour
-    /// over the queue, which may be busy. Not in one waiter with calls that wait for an event.
+    /// over the queue, which may be busy.
     ///
     /// - Parameter isOver: the condition; called on the queue, at first and by ``wakeFinished()``.
     nonisolated(nonsending) func wait(until deadline: Instant, unless isOver: @escaping @Sendable () -> Bool) async {
@@ -82,7 +76,7 @@ final class EventWaiter: @unchecked Sendable {
             await withCheckedContinuation { (continuation: CheckedContinuation<Wake, Never>) in
                 queue.async {
                     if isOver() { return continuation.resume(returning: .event) }
-                    self.waiting[number] = Waiting(number: number, deadline: deadline, isOver: isOver, continuation: continuation)
+                    self.waiting[number] = Waiting(deadline: deadline, isOver: isOver, continuation: continuation)
                     self.setAlarm(deadline)
                 }
                 // The handler may have been called before the call waited.
@@ -93,18 +87,18 @@ final class EventWaiter: @unchecked Sendable {
         }
     }
 
-    /// Resumes the call that waits for an event, if there is one.
-    func wake(_ id: UInt32, _ wake: Wake = .event) {
-        waiting.removeValue(forKey: id)?.continuation.resume(returning: wake)
-    }
-
-    /// Resumes the calls that need not wait any more.
+    /// Resumes the calls whose condition holds.
     func wakeFinished() {
-        for (id, waiting) in waiting where waiting.isOver() { wake(id) }
+        for number in waiting.compactMap({ $1.isOver() ? $0 : nil }).sorted() { wake(number) }
     }
 
+    /// Resumes all calls, also those whose condition does not hold.
     func wakeAll() {
-        for id in waiting.keys.sorted() { wake(id) }
+        for number in waiting.keys.sorted() { wake(number) }
+    }
+
+    private func wake(_ number: UInt32, _ wake: Wake = .event) {
+        waiting.removeValue(forKey: number)?.continuation.resume(returning: wake)
     }
 
     /// Sets the timer for a deadline, unless it is set for an earlier one: a system call for each request would cost more.
@@ -119,7 +113,7 @@ final class EventWaiter: @unchecked Sendable {
     private func alarmRang() {
         alarm = nil
         let now = Instant.now
-        for (id, waiting) in waiting where waiting.deadline <= now { wake(id, .deadlineExceeded) }
+        for (number, waiting) in waiting where waiting.deadline <= now { wake(number, .deadlineExceeded) }
         if let next = waiting.values.map(\.deadline).min() { setAlarm(next) }
     }
 }

@@ -11,6 +11,8 @@ struct EventWaiterTests {
     private actor Waiting {
         nonisolated let executor: DispatchQueueExecutor
         private nonisolated let waiter: EventWaiter
+        /// The event that occurs at present.
+        private var event: UInt32?
         private nonisolated let (beginnings, begin) = AsyncStream.makeStream(of: UInt32.self)
 
         nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -23,9 +25,11 @@ struct EventWaiterTests {
         }
 
         func wait(for id: UInt32 = 1, until deadline: ContinuousClock.Instant = .distant, isOver: Bool = false) async -> EventWaiter.Wake {
-            await waiter.wait(for: id, until: deadline) { [begin] in
-                begin.yield(id)
-                return isOver
+            var hasBegun = false
+            return await waiter.waitOnQueue(until: deadline) { [begin] in
+                if !hasBegun { begin.yield(id) }
+                hasBegun = true
+                return isOver || self.event == id
             }
         }
 
@@ -45,7 +49,9 @@ struct EventWaiterTests {
         var isWaiting: Bool { waiter.isWaiting }
 
         func wake(_ id: UInt32 = 1) {
-            waiter.wake(id)
+            event = id
+            waiter.wakeFinished()
+            event = nil
         }
 
         func wakeAll() {
@@ -63,7 +69,7 @@ struct EventWaiterTests {
 
         /// Lets the waiting call continue, cancels its task, and starts another call, in an order in which the cancellation comes last.
         func wakeAndCancel(_ task: Task<EventWaiter.Wake, Never>) -> Task<EventWaiter.Wake, Never> {
-            waiter.wake(1)
+            wake(1)
             // This enqueues the call on this actor at once.
             let next = Task { await wait() }
             task.cancel()

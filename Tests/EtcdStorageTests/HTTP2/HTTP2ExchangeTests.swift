@@ -6,7 +6,7 @@ import Testing
 struct HTTP2ExchangeTests {
     private let head = [HTTPField(name: ":status", value: "200"), HTTPField(name: "a", value: "b")]
     private let trailers = [HTTPField(name: "grpc-status", value: "0")]
-    private var exchange = HTTP2Exchange(start: 0, maximumBodySize: 10, isStream: false)
+    private var exchange = HTTP2Exchange(sendWindow: 0, maximumBodySize: 10)
 
     @Test("A response is a head, a body and trailers")
     mutating func response() throws {
@@ -38,7 +38,7 @@ struct HTTP2ExchangeTests {
         #expect(exchange.status == nil && exchange.fields.isEmpty)
         try exchange.receive(head, isEnd: false)
         #expect(exchange.status == 200)
-        var other = HTTP2Exchange(start: 0, maximumBodySize: 10, isStream: false)
+        var other = HTTP2Exchange(sendWindow: 0, maximumBodySize: 10)
         #expect(throws: HTTP2Violation.headerFields) { try other.receive([HTTPField(name: ":status", value: status)], isEnd: true) }
     }
 
@@ -69,26 +69,12 @@ struct HTTP2ExchangeTests {
         #expect(exchange.takeBody().count == 10 && exchange.takeBody().isEmpty)
     }
 
-    @Test("Nothing is added after a failure: a body without what was refused must not pass for the whole one")
-    mutating func failure() throws {
-        try exchange.receive(head, isEnd: false)
-        try exchange.receive([1][...], isEnd: false)
-        exchange.fail(.invalidResponse("too large"))
-        try exchange.receive([3][...], isEnd: false)
-        try exchange.receive(trailers, isEnd: true)
-        #expect(exchange.body == [1] && exchange.trailers == nil && exchange.failure == .invalidResponse("too large"))
-        var other = HTTP2Exchange(start: 0, maximumBodySize: 10, isStream: false)
-        other.fail(.cancelled)
-        try other.receive(head, isEnd: true)
-        #expect(other.status == nil && other.trailers == nil)
-    }
-
     @Test("The first failure stays, and a complete response has none")
     mutating func laterFailure() throws {
         exchange.fail(.closedByPeer, isRefused: true)
         exchange.fail(.cancelled)
         #expect(exchange.failure == .closedByPeer && exchange.isRefused)
-        var other = HTTP2Exchange(start: 0, maximumBodySize: 10, isStream: false)
+        var other = HTTP2Exchange(sendWindow: 0, maximumBodySize: 10)
         try other.receive(head, isEnd: true)
         other.fail(.closedByPeer, isRefused: true)
         #expect(other.failure == nil && !other.isRefused)

@@ -13,14 +13,14 @@ struct HTTP2FlowControlTests {
         var conversation = HTTP2Conversation([.initialWindowSize: 10])
         let stream = conversation.open(Array(0..<30))
         #expect(conversation.takeFrames().dropFirst() == [.data(stream, Array(0..<10))])
-        #expect(conversation.session.pendingCount(of: stream) == 20)
+        #expect(conversation.session.exchanges[stream]?.pendingCount == 20)
         conversation.receive(.number(.windowUpdate, 100))
         #expect(conversation.takeFrames().isEmpty)
         conversation.receive(.number(.windowUpdate, stream: stream, 1), .number(.windowUpdate, stream: stream, 4))
         #expect(conversation.takeFrames() == [.data(stream, [10]), .data(stream, Array(11..<15))])
         conversation.receive(.number(.windowUpdate, stream: stream, 1_000))
         #expect(conversation.takeFrames() == [.data(stream, Array(15..<30), isEnd: true)])
-        #expect(conversation.session.pendingCount(of: stream) == 0)
+        #expect(conversation.session.exchanges[stream]?.pendingCount == 0)
         conversation.receive(.number(.windowUpdate, stream: stream, 1_000), .number(.windowUpdate, 1_000))
         #expect(conversation.takeFrames().isEmpty)
     }
@@ -31,7 +31,7 @@ struct HTTP2FlowControlTests {
         let first = conversation.open(Array(bytes.prefix(65_530)))
         let (second, third) = (conversation.open(Array(0..<10)), conversation.open(Array(0..<3)))
         #expect(conversation.takeFrames().last { $0.stream == second } == .data(second, Array(0..<5)))
-        #expect(conversation.session.pendingCount(of: first) == 0)
+        #expect(conversation.session.exchanges[first]?.pendingCount == 0)
         conversation.receive(.number(.windowUpdate, 7))
         let frames: [HTTP2Frame] = [.data(second, Array(5..<10), isEnd: true), .data(third, [0, 1])]
         #expect(conversation.takeFrames() == frames)
@@ -90,7 +90,6 @@ struct HTTP2FlowControlTests {
         conversation.session.close(stream)
         conversation.receive(.number(.windowUpdate, stream: stream, 10), .settings([.initialWindowSize: 10]))
         #expect(conversation.takeFrames().map(\.kind) == [.reset, .settings])
-        #expect(conversation.session.pendingCount(of: stream) == 0)
     }
 
     // MARK: - Receiving
@@ -98,25 +97,39 @@ struct HTTP2FlowControlTests {
     @Test("The server is allowed more on a stream when half of its window was used, and as much as that")
     func streamUpdates() {
         var conversation = HTTP2Conversation()
+        let stream = conversation.open(isEnd: false)
+        _ = conversation.takeFrames()
+        conversation.receive(.headers(stream, [":status": "200"]))
+        let part = HTTP2Frame.data(stream, Array(repeating: 0, count: 16_384))
+        for _ in 0..<31 { conversation.receive(part) }
+        conversation.receive(.data(stream, Array(repeating: 0, count: 16_383)))
+        #expect(conversation.session.takeBody(of: stream)?.count == 1 << 19 - 1)
+        #expect(conversation.takeFrames().isEmpty)
+        conversation.receive(.data(stream, [1]))
+        #expect(conversation.takeFrames().isEmpty)
+        #expect(conversation.session.takeBody(of: stream) == [1])
+        #expect(conversation.takeFrames() == [.number(.windowUpdate, stream: stream, 1 << 19)])
+        for _ in 0..<64 { conversation.receive(part) }
+        #expect(conversation.takeFrames().isEmpty && conversation.violation == nil)
+        conversation.receive(.data(stream, [1]))
+        #expect(conversation.violation == .windowOverflow)
+    }
+
+    @Test("A response that is taken as a whole is used as it arrives")
+    func wholeResponse() {
+        var conversation = HTTP2Conversation()
         let stream = conversation.open()
         _ = conversation.takeFrames()
         conversation.receive(.headers(stream, [":status": "200"]))
-        for _ in 0..<64 { conversation.receive(.data(stream, Array(repeating: 0, count: 16_384))) }
-        #expect(conversation.takeFrames().isEmpty && conversation.violation == nil)
-        conversation.session.use(1 << 19 - 1, of: stream)
-        #expect(conversation.takeFrames().isEmpty)
-        conversation.session.use(1, of: stream)
-        #expect(conversation.takeFrames() == [.number(.windowUpdate, stream: stream, 1 << 19)])
-        for _ in 0..<32 { conversation.receive(.data(stream, Array(repeating: 0, count: 16_384))) }
-        #expect(conversation.violation == nil)
-        conversation.receive(.data(stream, [1]))
-        #expect(conversation.violation == .windowOverflow)
+        for _ in 0..<96 { conversation.receive(.data(stream, Array(repeating: 0, count: 16_384))) }
+        #expect(conversation.takeFrames() == Array(repeating: .number(.windowUpdate, stream: stream, 1 << 19), count: 3))
+        #expect(conversation.responses[stream]?.body.count == 96 * 16_384)
     }
 
     @Test("Padding is used as soon as it arrives, and counts for the window")
     func padding() {
         var conversation = HTTP2Conversation()
-        let stream = conversation.open()
+        let stream = conversation.open(isEnd: false)
         _ = conversation.takeFrames()
         conversation.receive(.headers(stream, [":status": "200"]))
         // 256 bytes of padding and its length in each frame.
@@ -130,7 +143,7 @@ struct HTTP2FlowControlTests {
     @Test("Nothing more is allowed on a stream after its end, or after it was closed")
     func updatesAfterEnd() {
         var conversation = HTTP2Conversation()
-        let (first, second) = (conversation.open(), conversation.open())
+        let (first, second) = (conversation.open(isEnd: false), conversation.open(isEnd: false))
         conversation.receive(.headers(first, [":status": "200"]), .headers(second, [":status": "200"]))
         for _ in 0..<40 {
             conversation.receive(.data(first, Array(repeating: 0, count: 16_384)), .data(second, Array(repeating: 0, count: 16_384)))
@@ -138,7 +151,7 @@ struct HTTP2FlowControlTests {
         conversation.receive(.data(first, [], isEnd: true))
         conversation.session.close(second)
         _ = conversation.takeFrames()
-        for stream in [first, second] { conversation.session.use(40 * 16_384, of: stream) }
+        #expect(conversation.session.takeBody(of: first)?.count == 40 * 16_384 && conversation.session.takeBody(of: second) == nil)
         #expect(conversation.takeFrames().isEmpty)
     }
 

@@ -9,7 +9,7 @@ struct HTTP2FuzzTests {
 
     /// The result of bytes in a session with four requests, one of which was closed.
     private struct Outcome: Hashable {
-        var events: [HTTP2Session.Event] = []
+        var responses: [UInt32: HTTP2Conversation.Response] = [:]
         var violation: HTTP2Violation?
         var output: [UInt8] = []
     }
@@ -26,7 +26,7 @@ struct HTTP2FuzzTests {
             conversation.receive(Array(part))
             outcome.output += conversation.session.takeOutput()
         }
-        (outcome.events, outcome.violation) = (conversation.events, conversation.violation)
+        (outcome.responses, outcome.violation) = (conversation.responses, conversation.violation)
         return outcome
     }
 
@@ -106,6 +106,7 @@ struct HTTP2FuzzTests {
     func validConversation() {
         var random = SeededGenerator(seed: 0)
         let outcome = outcome(of: Self.conversation.bytes, divided: false, &random)
-        #expect(outcome.violation == nil && outcome.events.count == 8)
+        #expect(outcome.violation == nil && outcome.responses.mapValues(\.body) == [1: Array(0..<30), 3: [1, 2, 1], 5: []])
+        #expect(outcome.responses[1]?.trailers != nil && outcome.responses[3]?.trailers == [] && outcome.responses[5]?.failure != nil)
     }
 }

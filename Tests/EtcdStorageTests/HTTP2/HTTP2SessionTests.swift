@@ -19,7 +19,7 @@ struct HTTP2SessionTests {
         #expect(output.isEmpty)
     }
 
-    @Test("All settings are acknowledged, and are no events")
+    @Test("All settings are acknowledged")
     func settings() {
         var conversation = HTTP2Conversation(receiving: [])
         _ = conversation.takeFrames()
@@ -27,7 +27,7 @@ struct HTTP2SessionTests {
         #expect(!conversation.session.hasSettings)
         for _ in 0..<2 {
             conversation.receive(.settings([.headerTableSize: 0, .maximumStreams: 100]), acknowledgement)
-            #expect(conversation.takeEvents() == [] && conversation.session.hasSettings)
+            #expect(conversation.session.hasSettings)
             #expect(conversation.takeFrames() == [acknowledgement])
         }
     }
@@ -36,7 +36,7 @@ struct HTTP2SessionTests {
     func request() throws {
         var conversation = HTTP2Conversation()
         let first = conversation.session.open(
-            [HTTPField(name: ":path", value: "/a"), HTTPField(name: "x", value: "y")], [1, 2, 3], isEnd: true)
+            [HTTPField(name: ":path", value: "/a"), HTTPField(name: "x", value: "y")], [1, 2, 3], maximumBodySize: .max)
         let second = conversation.open([4], isEnd: false)
         conversation.session.send([], on: second, isEnd: false)
         conversation.session.send([5], on: second, isEnd: true)
@@ -56,7 +56,7 @@ struct HTTP2SessionTests {
     func continuedRequest() throws {
         var conversation = HTTP2Conversation()
         let field = HTTPField(name: "x", value: String(repeating: "y", count: 40_000))
-        _ = conversation.session.open([field], [], isEnd: true)
+        _ = conversation.session.open([field], [], maximumBodySize: .max)
         let frames = conversation.takeFrames()
         #expect(frames.map(\.kind) == [.headers, .continuation, .continuation, .data])
         #expect(frames.map(\.flags) == [[], [], .endHeaders, .endStream])
@@ -77,9 +77,9 @@ struct HTTP2SessionTests {
     func lastStream() {
         var session = HTTP2Session(firstStream: UInt32(Int32.max) - 2)
         #expect(session.canOpen)
-        #expect(session.open([], [], isEnd: true) == UInt32(Int32.max) - 2)
+        #expect(session.open([], [], maximumBodySize: .max) == UInt32(Int32.max) - 2)
         #expect(session.canOpen)
-        #expect(session.open([], [], isEnd: true) == UInt32(Int32.max))
+        #expect(session.open([], [], maximumBodySize: .max) == UInt32(Int32.max))
         #expect(!session.canOpen)
     }
 
@@ -103,7 +103,7 @@ struct HTTP2SessionTests {
     // Before the frames above, so that stream 3 has a head.
     private static let other = HTTP2Frame.headers(3, [":status": "200"])
 
-    private func events(of parts: [ArraySlice<UInt8>]) -> HTTP2Conversation {
+    private func conversation(of parts: [ArraySlice<UInt8>]) -> HTTP2Conversation {
         var conversation = HTTP2Conversation(receiving: [])
         _ = [conversation.open(), conversation.open()]
         for part in parts { conversation.receive(Array(part)) }
@@ -113,26 +113,23 @@ struct HTTP2SessionTests {
     @Test("Responses mean the same wherever their bytes are divided")
     func divisions() {
         let bytes = ([Self.response[0], Self.other] + Self.response.dropFirst()).bytes
-        let whole = events(of: [bytes[...]])
+        let whole = conversation(of: [bytes[...]])
         #expect(whole.violation == nil)
+        let status = HTTPField(name: ":status", value: "200")
         #expect(
-            whole.events == [
-                .fields(stream: 3, [HTTPField(name: ":status", value: "200")], isEnd: false),
-                .fields(stream: 1, [HTTPField(name: ":status", value: "103"), HTTPField(name: "link", value: "x")], isEnd: false),
-                .fields(
-                    stream: 1,
-                    [HTTPField(name: ":status", value: "200"), HTTPField(name: "a", value: "b"), HTTPField(name: "c", value: "")],
-                    isEnd: false),
-                .data(stream: 1, [1, 2, 3], isEnd: false), .data(stream: 1, [4], isEnd: false), .data(stream: 1, [5], isEnd: false),
-                .data(stream: 3, [6], isEnd: false), .reset(stream: 3, code: HTTP2ErrorCode.refusedStream),
-                .fields(stream: 1, [HTTPField(name: "grpc-status", value: "0")], isEnd: true), .goAway(lastStream: 1),
+            whole.responses == [
+                1: .init(
+                    fields: [status, HTTPField(name: "a", value: "b"), HTTPField(name: "c", value: "")], body: [1, 2, 3, 4, 5],
+                    trailers: [HTTPField(name: "grpc-status", value: "0")]),
+                3: .init(fields: [status], body: [6], failure: .reset(code: HTTP2ErrorCode.refusedStream)),
             ])
+        #expect(whole.session.exchanges[3]?.isRefused == true && !whole.session.canOpen)
         for one in 0...bytes.count {
             for other in stride(from: one, through: bytes.count, by: 11) {
-                #expect(events(of: [bytes[..<one], bytes[one..<other], bytes[other...]]).events == whole.events)
+                #expect(conversation(of: [bytes[..<one], bytes[one..<other], bytes[other...]]).responses == whole.responses)
             }
         }
-        #expect(events(of: bytes.indices.map { bytes[$0...$0] }).events == whole.events)
+        #expect(conversation(of: bytes.indices.map { bytes[$0...$0] }).responses == whole.responses)
     }
 
     @Test("A response may end with its head, or with its body")
@@ -141,8 +138,7 @@ struct HTTP2SessionTests {
         _ = [conversation.open(), conversation.open()]
         conversation.receive(.headers(1, [":status": "200"], isEnd: true), .headers(3, [":status": "200"]), .data(3, [], isEnd: true))
         let fields = [HTTPField(name: ":status", value: "200")]
-        let head = HTTP2Session.Event.fields(stream: 3, fields, isEnd: false)
-        #expect(conversation.events == [.fields(stream: 1, fields, isEnd: true), head, .data(stream: 3, [], isEnd: true)])
+        #expect(conversation.responses == [1: .init(fields: fields, trailers: fields), 3: .init(fields: fields, trailers: [])])
     }
 
     @Test("Frames without any content mean nothing, unless they end a body")
@@ -152,9 +148,9 @@ struct HTTP2SessionTests {
         conversation.receive(.headers(stream, [":status": "200"]))
         let padding = HTTP2Frame(kind: .data, flags: .padded, stream: stream, payload: [2, 0, 0])
         for _ in 0..<100 { conversation.receive(.data(stream, []), padding) }
-        #expect(conversation.takeEvents().count == 1)
+        #expect(conversation.responses[stream]?.body == [] && conversation.responses[stream]?.trailers == nil)
         conversation.receive(.data(stream, [], isEnd: true))
-        #expect(conversation.takeEvents() == [.data(stream: stream, [], isEnd: true)])
+        #expect(conversation.responses[stream]?.trailers == [])
     }
 
     @Test("Frames of unknown types and settings of unknown names are ignored")
@@ -167,10 +163,10 @@ struct HTTP2SessionTests {
             bytes[3] = UInt8(type)
             conversation.receive(bytes)
         }
-        #expect(conversation.events.isEmpty && conversation.violation == nil && conversation.takeFrames().isEmpty)
+        #expect(conversation.responses == [1: .init()] && conversation.violation == nil && conversation.takeFrames().isEmpty)
         conversation.receive(HTTP2Frame(kind: .settings, payload: [0x12, 0x34, 0, 0, 0, 1, 0, 7, 255, 255, 255, 255]))
         conversation.receive(.headers(1, [":status": "200"], isEnd: true))
-        #expect(conversation.events.count == 1 && conversation.violation == nil)
+        #expect(conversation.responses[1]?.trailers != nil && conversation.violation == nil)
     }
 
     @Test("Pings are acknowledged with their payload, acknowledgements are not")
@@ -207,10 +203,33 @@ struct HTTP2SessionTests {
         conversation.receive(HTTP2Frame(kind: .continuation, flags: .endHeaders, stream: 1, payload: literal))
         conversation.receive(.data(1, [1, 2, 3]), .number(.windowUpdate, stream: 1, 1))
         conversation.receive(.headers(1, ["grpc-status": "0"], isEnd: true), .number(.reset, stream: 1, 0))
-        #expect(conversation.events.isEmpty && conversation.violation == nil)
+        #expect(conversation.responses == [3: .init()] && conversation.violation == nil)
         conversation.receive(HTTP2Frame(kind: .headers, flags: [.endHeaders, .endStream], stream: 3, payload: [0x88] + literal))
         let fields = [HTTPField(name: ":status", value: "200"), HTTPField(name: "n", value: "v")]
-        #expect(conversation.events == [.fields(stream: 3, fields, isEnd: true)])
+        #expect(conversation.responses == [3: .init(fields: fields, trailers: fields)])
+    }
+
+    @Test("Nothing is added after a failure: a body without what was refused must not pass for the whole one")
+    func failure() {
+        var conversation = HTTP2Conversation()
+        let (first, second) = (conversation.open(), conversation.open(isEnd: false))
+        _ = conversation.takeFrames()
+        for stream in [first, second] { conversation.receive(.headers(stream, [":status": "200"]), .data(stream, [1])) }
+        conversation.session.fail(first, .cancelled)
+        // A head in the middle of a response.
+        conversation.receive(.headers(second, [":status": "200"]))
+        #expect(conversation.takeFrames() == [first, second].map { .number(.reset, stream: $0, HTTP2ErrorCode.cancel) })
+        let before = conversation.responses
+        #expect(before[first]?.failure == .cancelled)
+        #expect(before[second]?.failure == .invalidResponse(HTTP2Violation.headerFields.rawValue))
+        for stream in [first, second] {
+            conversation.receive(.data(stream, [2]), .headers(stream, ["grpc-status": "0"], isEnd: true))
+            conversation.session.send([3], on: stream, isEnd: true)
+            conversation.session.fail(stream, .deadlineExceeded)
+        }
+        #expect(conversation.responses == before && before.values.allSatisfy { $0.body == [1] && $0.trailers == nil })
+        for stream in [first, second] { conversation.session.close(stream) }
+        #expect(conversation.takeFrames().isEmpty && conversation.violation == nil)
     }
 
     @Test("A server that goes away takes no further streams, and goes on with the others")
@@ -221,8 +240,8 @@ struct HTTP2SessionTests {
         conversation.receive(.goAway(lastStream: UInt32(Int32.max)), .goAway(lastStream: 1))
         #expect(!conversation.session.canOpen)
         conversation.receive(.headers(1, [":status": "200"], isEnd: true))
-        #expect(conversation.events.dropLast() == [.goAway(lastStream: UInt32(Int32.max)), .goAway(lastStream: 1)])
-        #expect(conversation.events.count == 3)
+        #expect(conversation.responses[1]?.trailers != nil && conversation.responses[3]?.failure == .closedByPeer)
+        #expect(conversation.session.exchanges[3]?.isRefused == true)
     }
 
     @Test("As many streams can be open as the server allows, which may become fewer than there are")

@@ -24,9 +24,14 @@ enum EtcdCall {
 extension HTTP2Exchange {
     /// A complete response.
     init(body: [UInt8], trailers: [HTTPField]) throws(HTTP2Violation) {
-        self.init(start: 0, maximumBodySize: .max, isStream: false)
+        self.init(sendWindow: 0, maximumBodySize: .max)
         try receive([HTTPField(name: ":status", value: "200")], isEnd: false)
-        try receive(body[...], isEnd: false)
+        var (rest, updates) = (body[...], [UInt8]())
+        while !rest.isEmpty {
+            try receive(rest.prefix(16_384), isEnd: false)
+            updateReceiveWindow(1, to: &updates)
+            rest = rest.dropFirst(16_384)
+        }
         try receive(trailers, isEnd: true)
     }
 }

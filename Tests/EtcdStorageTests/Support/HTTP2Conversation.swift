@@ -71,17 +71,22 @@ extension [HTTP2Frame] {
     var bytes: [UInt8] { flatMap(\.bytes) }
 }
 
-/// A session with the bytes of a server, and the resulting events.
+/// A session with the bytes of a server.
 struct HTTP2Conversation {
+    /// What has arrived of a response.
+    struct Response: Hashable {
+        var fields: [HTTPField] = []
+        var body: [UInt8] = []
+        var trailers: [HTTPField]?
+        var failure: ConnectionError.Reason?
+    }
+
     var session = HTTP2Session()
-    /// The events in the server's bytes, up to the first violation.
-    private(set) var events: [HTTP2Session.Event] = []
     private(set) var violation: HTTP2Violation?
 
     /// Begins with the settings of a server, and drops the output until then.
     init(_ settings: KeyValuePairs<HTTP2Setting, UInt32> = [:]) {
         self.init(receiving: [.settings(settings)])
-        events = []
         _ = session.takeOutput()
     }
 
@@ -90,9 +95,14 @@ struct HTTP2Conversation {
         receive(frames.bytes)
     }
 
-    /// Opens a stream with a request.
+    /// The responses on the streams that were not closed.
+    var responses: [UInt32: Response] {
+        session.exchanges.mapValues { Response(fields: $0.fields, body: $0.body, trailers: $0.trailers, failure: $0.failure) }
+    }
+
+    /// Opens a stream with a request; one that is continued has a response that is taken while it arrives.
     mutating func open(_ body: [UInt8] = [], isEnd: Bool = true) -> UInt32 {
-        session.open([HTTPField(name: ":path", value: "/")], body, isEnd: isEnd)
+        session.open([HTTPField(name: ":path", value: "/")], body, maximumBodySize: isEnd ? .max : nil)
     }
 
     mutating func receive(_ frames: HTTP2Frame...) {
@@ -105,18 +115,11 @@ struct HTTP2Conversation {
 
     mutating func receive(_ bytes: [UInt8]) {
         guard violation == nil else { return }
-        session.receive(bytes)
         do throws(HTTP2Violation) {
-            while let event = try session.nextEvent() { events.append(event) }
+            try session.receive(bytes)
         } catch {
             violation = error
         }
-    }
-
-    /// Removes and returns the events so far.
-    mutating func takeEvents() -> [HTTP2Session.Event] {
-        defer { events = [] }
-        return events
     }
 
     /// Removes and returns the frames for the server.
