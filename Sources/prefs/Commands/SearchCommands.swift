@@ -49,13 +49,11 @@ extension Command {
     ) { arguments, output in
         let old = try EntryStorage(arguments).existingEntries()
         let new = try PropertyListFile(operand: arguments.operands[1]).existingEntries()
-        let differences = Difference.all(from: old, to: new)
-        for difference in differences {
-            let name = difference.path.displayName
-            if let old = difference.old { try output.write(line: output.removed("- \(name): \(old.typedJSON)")) }
-            if let new = difference.new { try output.write(line: output.newValue("+ \(name): \(new.typedJSON)")) }
+        try new.forEachDifference(from: old) { path, old, new in
+            if let old { try output.write(line: output.removed("- \(path.displayName): \(old.typedJSON)")) }
+            if let new { try output.write(line: output.newValue("+ \(path.displayName): \(new.typedJSON)")) }
         }
-        guard differences.isEmpty else { throw CommandError.reported(status: 1) }
+        if new != old { throw CommandError.reported(status: 1) }
     }
 
     static let lint = Command(

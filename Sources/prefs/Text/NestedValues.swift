@@ -37,37 +37,33 @@ extension PropertyListValue {
     }
 }
 
-/// A value that differs between two property lists; one that is missing is nil.
-struct Difference: Equatable {
-    let path: String
-    let old: PropertyListValue?
-    let new: PropertyListValue?
-
-    /// The innermost values that differ between two property lists, sorted by path. Arrays are compared element by element.
-    static func all(from old: [String: PropertyListValue], to new: [String: PropertyListValue]) -> [Difference] {
-        var differences: [Difference] = []
-        append(.dictionary(old), .dictionary(new), at: []) { names, values in
-            differences.append(Difference(path: EntryPath.text(of: names, in: old, new), old: values.old, new: values.new))
+extension [String: PropertyListValue] {
+    /// Calls a closure for the innermost values that differ from those of another property list, sorted by path; one that is missing is nil.
+    /// Arrays are compared element by element.
+    func forEachDifference(
+        from old: Self, _ body: (_ path: String, _ old: PropertyListValue?, _ new: PropertyListValue?) throws -> Void
+    ) rethrows {
+        try PropertyListValue.dictionary(self).forEachDifference(from: .dictionary(old), at: []) { names, before, now in
+            try body(EntryPath.text(of: names, in: old, self), before, now)
         }
-        return differences
     }
+}
 
-    private static func append(
-        _ old: PropertyListValue, _ new: PropertyListValue, at path: [String],
-        _ add: (_ names: [String], _ values: (old: PropertyListValue?, new: PropertyListValue?)) -> Void
-    ) {
-        guard old != new else { return }
+extension PropertyListValue {
+    fileprivate func forEachDifference(
+        from old: Self, at path: [String], _ body: (_ names: [String], _ old: Self?, _ new: Self?) throws -> Void
+    ) rethrows {
+        guard old != self else { return }
         let names: [String]
-        switch (old, new) {
+        switch (old, self) {
         case (.array(let old), .array(let new)): names = (0..<max(old.count, new.count)).map(String.init)
         case (.dictionary(let old), .dictionary(let new)): names = Set(old.keys).union(new.keys).sorted { $0.precedes($1) }
-        default:
-            return add(path, (old, new))
+        default: return try body(path, old, self)
         }
         for name in names {
-            switch (old[path: [name]], new[path: [name]]) {
-            case (let old?, let new?): append(old, new, at: path + [name], add)
-            case (let old, let new): add(path + [name], (old, new))
+            switch (old[path: [name]], self[path: [name]]) {
+            case (let old?, let new?): try new.forEachDifference(from: old, at: path + [name], body)
+            case (let old, let new): try body(path + [name], old, new)
             }
         }
     }

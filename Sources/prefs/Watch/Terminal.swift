@@ -5,13 +5,8 @@ import PropertyListCoding
 
 /// The terminal on which `prefs watch` displays a table: an alternate screen, which is left when the display ends or is suspended.
 final class Terminal: Sendable {
-    private enum Request {
-        case event(WatchTable.Event)
-        case signal(Int32)
-    }
-
     private let output: Output
-    private let requests = Lock<[Request]>([])
+    private let pending = Lock<(events: [WatchTable.Event], signals: [Int32])>(([], []))
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
 
@@ -27,11 +22,7 @@ final class Terminal: Sendable {
 
     /// Passes an event to the table, from any thread.
     func send(_ event: WatchTable.Event) {
-        send(.event(event))
-    }
-
-    private func send(_ request: Request) {
-        requests.withLock { $0.append(request) }
+        pending.withLock { $0.events.append(event) }
         wakeUp.yield()
     }
 
@@ -39,7 +30,8 @@ final class Terminal: Sendable {
     func display(_ table: WatchTable) async {
         var table = table
         let signals = onSignals([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) { [weak self] number in
-            self?.send(.signal(number))
+            self?.pending.withLock { $0.signals.append(number) }
+            self?.wakeUp.yield()
         }
         // nil while the process is suspended.
         var settings: termios? = enter()
@@ -47,20 +39,17 @@ final class Terminal: Sendable {
         wakeUp.yield()
         for await _ in wakeUps {
             // Draws all pending events at once, so that drawing keeps up.
-            let pending = requests.withLock { requests in
-                defer { requests = [] }
-                return requests
-            }
-            for request in pending {
-                switch request {
-                case .event(let event): table.apply(event)
-                case .signal(SIGWINCH): break
-                case .signal(SIGTSTP):
+            let (events, signals) = pending.exchange(([], []))
+            for event in events { table.apply(event) }
+            for number in signals {
+                switch number {
+                case SIGWINCH: break
+                case SIGTSTP:
                     settings.take().map(leave)
                     // This may return before the other threads of the process are stopped.
                     kill(getpid(), SIGSTOP)
-                case .signal(SIGCONT): settings = settings ?? enter()
-                case .signal: return
+                case SIGCONT: settings = settings ?? enter()
+                default: return
                 }
             }
             guard settings != nil else { continue }

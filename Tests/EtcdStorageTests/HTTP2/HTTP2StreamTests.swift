@@ -258,7 +258,7 @@ struct HTTP2StreamTests {
         _ = await ends.first { true }
     }
 
-    @Test("Cancelling a call that waits resets the stream at once")
+    @Test("Cancelling a call that waits resets the stream at once, and ends other calls")
     func cancellation() async throws {
         let (resets, reset) = AsyncStream.makeStream(of: UInt32?.self)
         let server = try HTTP2Server { connection in
@@ -269,10 +269,11 @@ struct HTTP2StreamTests {
         }
         let connection = try await server.connect()
         let stream = try await stream(on: connection)
+        let other = Task { try await stream.next(deadline: .distant) }
         let task = Task { try await stream.next(deadline: .distant) }
         task.cancel()
         let failure = ConnectionError(endpoint: server.endpoint, reason: .cancelled, mayHaveArrived: true)
-        await #expect(throws: failure) { try await task.value }
+        for call in [task, other] { await #expect(throws: failure) { try await call.value } }
         #expect(await resets.first { _ in true } == 1)
         await #expect(throws: failure) { try await stream.write([1]) }
         #expect(try await connection.send(HTTPRequest(path: "/"), deadline: .distant).status == 200)
