@@ -35,7 +35,7 @@ extension RangeRequest {
     /// The request for the page after another one, at a revision; nil if that was the last one.
     ///
     /// - Parameter size: the size in bytes up to which pages grow.
-    fileprivate func next(after page: Response, at revision: Int64, growingTo size: Int) throws(ProtobufError) -> RangeRequest? {
+    fileprivate func next(after page: Response, at revision: Int64, growingTo size: Int) throws(EtcdFailure) -> RangeRequest? {
         guard page.hasMore, let last = page.unread.last else { return nil }
         var request = self
         request.key = try KeyValue(unread: last).key + [0]
@@ -75,9 +75,6 @@ extension EtcdClient {
                 // Another member may respond correctly.
                 await markFailed()
                 throw failure
-            } catch let error as ProtobufError {
-                await markFailed()
-                throw EtcdFailure(malformed: error)
             }
         }
     }

@@ -22,8 +22,9 @@ struct EtcdFailure: Error, Sendable, Hashable {
     }
 
     /// Creates the failure of a successful call whose response cannot be decoded.
-    init(malformed error: ProtobufError) {
-        self.init(code: nil, message: "the response cannot be read: \(error)", isResponseTooLarge: error.isMemoryExceeded)
+    init(unreadable reason: String, at offset: Int? = nil, isResponseTooLarge: Bool = false) {
+        let place = offset.map { " (at byte \($0))" } ?? ""
+        self.init(code: nil, message: "the response cannot be read: \(reason)\(place)", isResponseTooLarge: isResponseTooLarge)
     }
 
     /// Decodes the percent-encoding of a text in UTF-8.

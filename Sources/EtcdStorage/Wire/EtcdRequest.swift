@@ -30,7 +30,7 @@ struct ResponseHeader: ProtobufMessage, Hashable {
     /// The revision of the key-value store when the request was applied.
     var revision: Int64 = 0
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: clusterID = try reader.integer()
         case 3: revision = try reader.integer()
@@ -51,7 +51,7 @@ struct KeyValue: ProtobufMessage, Hashable {
     /// The memory that it takes in bytes.
     var memorySize: Int { MemoryLayout<Self>.stride + key.memorySize + value.memorySize }
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: key = try reader.byteArray()
         case 2: createRevision = try reader.integer()
@@ -78,7 +78,7 @@ extension EtcdConfiguration.Credentials: EtcdRequest {
         /// The token, the complete value of the field `Authorization`.
         var token = ""
 
-        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
             if field == 2 { token = try reader.string() } else { try reader.skip() }
         }
     }

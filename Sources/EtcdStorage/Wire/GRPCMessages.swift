@@ -21,10 +21,10 @@ package struct GRPCMessageSplitter: Sendable {
     /// - Throws: ``EtcdFailure`` if it is compressed or too large; also from each later call.
     mutating func next() throws(EtcdFailure) -> [UInt8]? {
         guard rest.count >= 5 else { return nil }
-        guard rest.first == 0 else { throw EtcdFailure(code: nil, message: "the response cannot be read: it is compressed") }
+        guard rest.first == 0 else { throw EtcdFailure(unreadable: "it is compressed") }
         let length = rest.dropFirst().prefix(4).bigEndian
         guard length <= Self.maximumSize else {
-            throw EtcdFailure(code: nil, message: "the response cannot be read: \(length) bytes are more than \(Self.maximumSize)")
+            throw EtcdFailure(unreadable: "\(length) bytes are more than \(Self.maximumSize)")
         }
         guard rest.count - 5 >= length else { return nil }
         let message = rest.dropFirst(5).prefix(Int(length))

@@ -29,7 +29,7 @@ enum LeaseRequest: EtcdRequest, Hashable {
         /// The time to live in seconds, at least the requested one; 0 if the lease has expired before it was renewed.
         var timeToLive: Int64 = 0
 
-        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
             switch field {
             case 1: header = try reader.message()
             case 2: lease = try reader.integer()

@@ -1,15 +1,3 @@
-/// The reason why bytes are not the expected protobuf message.
-struct ProtobufError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The offset of the first invalid byte.
-    let offset: Int
-    /// The reason, as a phrase that may follow a colon.
-    let reason: String
-    /// Whether the message is valid, but would take too much memory.
-    var isMemoryExceeded = false
-
-    var description: String { "\(reason) (at byte \(offset))" }
-}
-
 /// The encoding of a field's value, which determines its size.
 enum ProtobufWireType: UInt8, Sendable, Hashable {
     /// An integer with seven bits in each byte, the lowest first.
@@ -25,7 +13,8 @@ enum ProtobufWireType: UInt8, Sendable, Hashable {
 /// Reads a protobuf message sequentially, one field at each call.
 ///
 /// The caller reads the value of each field as the expected type, or skips it. Takes linear time for any bytes, and no memory for skipped
-/// fields. Messages are nested only as deep as the types that are read; groups, which could nest without limit, are an error.
+/// fields. Messages are nested only as deep as the types that are read; groups, which could nest without limit, are an error. Errors have the
+/// offset of the first invalid byte.
 ///
 /// An element of two bytes takes a hundred in memory. So values count with their size in memory, which is limited by ``memoryLimit``.
 struct ProtobufReader: Sendable {
@@ -48,13 +37,13 @@ struct ProtobufReader: Sendable {
     }
 
     /// Moves to the value of the next field, and returns the field's number; nil at the end of the message.
-    mutating func nextField() throws(ProtobufError) -> Int? {
+    mutating func nextField() throws(EtcdFailure) -> Int? {
         guard offset < end else { return nil }
         let start = offset
         let tag = try varint()
-        guard 1..<(1 << 29) ~= tag >> 3 else { throw ProtobufError(offset: start, reason: "a field's number is out of range") }
+        guard 1..<(1 << 29) ~= tag >> 3 else { throw EtcdFailure(unreadable: "a field's number is out of range", at: start) }
         guard let wireType = ProtobufWireType(rawValue: UInt8(tag & 7)) else {
-            throw ProtobufError(offset: start, reason: "a field has the wire type \(tag & 7), which is not supported")
+            throw EtcdFailure(unreadable: "a field has the wire type \(tag & 7), which is not supported", at: start)
         }
         field = (start, Int(tag >> 3), wireType)
         return field.number
@@ -65,31 +54,31 @@ struct ProtobufReader: Sendable {
     // MARK: - Values
 
     /// Reads an integer, or the number of an enumeration's case. Bits that its type does not have are dropped.
-    mutating func integer<Number: FixedWidthInteger>(as type: Number.Type = Number.self) throws(ProtobufError) -> Number {
+    mutating func integer<Number: FixedWidthInteger>(as type: Number.Type = Number.self) throws(EtcdFailure) -> Number {
         try expect(.varint)
         return Number(truncatingIfNeeded: try varint())
     }
 
     /// Reads true or false.
-    mutating func boolean() throws(ProtobufError) -> Bool {
+    mutating func boolean() throws(EtcdFailure) -> Bool {
         try expect(.varint)
         return try varint() != 0
     }
 
     /// Reads bytes.
-    mutating func byteArray() throws(ProtobufError) -> [UInt8] {
+    mutating func byteArray() throws(EtcdFailure) -> [UInt8] {
         let content = try content()
         try reserve([UInt8].memorySize(count: content.count))
         return Array(bytes[content])
     }
 
     /// Reads a string; invalid UTF-8 is repaired.
-    mutating func string() throws(ProtobufError) -> String {
+    mutating func string() throws(EtcdFailure) -> String {
         String(decoding: try byteArray(), as: UTF8.self)
     }
 
     /// Reads an element of a repeated field of messages, which are collected in an array.
-    mutating func element<Message: ProtobufMessage>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
+    mutating func element<Message: ProtobufMessage>(as type: Message.Type = Message.self) throws(EtcdFailure) -> Message {
         try reserve(Self.memorySize(ofElement: Message.self))
         return try message()
     }
@@ -97,7 +86,7 @@ struct ProtobufReader: Sendable {
     /// Reads a message.
     ///
     /// A repeated message replaces the earlier one instead of being merged with it: etcd never writes a message in parts.
-    mutating func message<Message: ProtobufMessage>(as type: Message.Type = Message.self) throws(ProtobufError) -> Message {
+    mutating func message<Message: ProtobufMessage>(as type: Message.Type = Message.self) throws(EtcdFailure) -> Message {
         let outerEnd = end
         let content = try content()
         (offset, end) = (content.lowerBound, content.upperBound)
@@ -109,7 +98,7 @@ struct ProtobufReader: Sendable {
     /// Skips an element of a repeated field, and returns a reader with which it can be read later.
     ///
     /// The memory of both counts immediately.
-    mutating func laterElement<Message: ProtobufMessage>(_ type: Message.Type) throws(ProtobufError) -> ProtobufReader {
+    mutating func laterElement<Message: ProtobufMessage>(_ type: Message.Type) throws(EtcdFailure) -> ProtobufReader {
         let content = try content()
         let elements = Self.memorySize(ofElement: Self.self) + Self.memorySize(ofElement: Message.self)
         try reserve(elements + [UInt8].memorySize(count: content.count))
@@ -119,7 +108,7 @@ struct ProtobufReader: Sendable {
     }
 
     /// Skips a value of any type.
-    mutating func skip() throws(ProtobufError) {
+    mutating func skip() throws(EtcdFailure) {
         switch field.wireType {
         case .varint: _ = try varint()
         case .fixed64: _ = try next(8)
@@ -137,14 +126,14 @@ extension ProtobufReader {
         2 * MemoryLayout<Element>.stride
     }
 
-    private mutating func reserve(_ size: Int) throws(ProtobufError) {
+    private mutating func reserve(_ size: Int) throws(EtcdFailure) {
         memory -= size
         guard memory < 0 else { return }
         let reason = """
             it takes more than \(Self.memoryLimit) bytes of memory, the limit of a response; check that etcd serves at the address, or \
             change fewer keys at once
             """
-        throw ProtobufError(offset: offset, reason: reason, isMemoryExceeded: true)
+        throw EtcdFailure(unreadable: reason, at: offset, isResponseTooLarge: true)
     }
 }
 
@@ -159,38 +148,38 @@ extension [UInt8] {
 // MARK: - Bytes
 
 extension ProtobufReader {
-    private func expect(_ wireType: ProtobufWireType) throws(ProtobufError) {
+    private func expect(_ wireType: ProtobufWireType) throws(EtcdFailure) {
         guard field.wireType == wireType else {
-            throw ProtobufError(offset: field.offset, reason: "field \(field.number) is of type \(field.wireType), not \(wireType)")
+            throw EtcdFailure(unreadable: "field \(field.number) is of type \(field.wireType), not \(wireType)", at: field.offset)
         }
     }
 
     /// Skips a length and as many bytes, and returns the range of the bytes.
-    private mutating func content() throws(ProtobufError) -> Range<Int> {
+    private mutating func content() throws(EtcdFailure) -> Range<Int> {
         try expect(.lengthDelimited)
         return try next(try varint())
     }
 
-    private mutating func next(_ count: UInt64) throws(ProtobufError) -> Range<Int> {
-        guard count <= UInt64(end - offset) else { throw ProtobufError(offset: end, reason: "field \(field.number) ends too early") }
+    private mutating func next(_ count: UInt64) throws(EtcdFailure) -> Range<Int> {
+        guard count <= UInt64(end - offset) else { throw EtcdFailure(unreadable: "field \(field.number) ends too early", at: end) }
         let start = offset
         offset += Int(count)
         return start..<offset
     }
 
-    private mutating func varint() throws(ProtobufError) -> UInt64 {
+    private mutating func varint() throws(EtcdFailure) -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while offset < end {
             let byte = bytes[offset]
             // The tenth byte may have a single bit, and is the last one.
-            guard shift < 63 || byte <= 1 else { throw ProtobufError(offset: offset, reason: "an integer of more than 64 bits") }
+            guard shift < 63 || byte <= 1 else { throw EtcdFailure(unreadable: "an integer of more than 64 bits", at: offset) }
             offset += 1
             value |= UInt64(byte & 0x7F) &<< shift
             if byte < 0x80 { return value }
             shift += 7
         }
-        throw ProtobufError(offset: end, reason: "an integer ends too early")
+        throw EtcdFailure(unreadable: "an integer ends too early", at: end)
     }
 }
 
@@ -202,30 +191,24 @@ protocol ProtobufMessage: Sendable {
     init()
 
     /// Reads the value of a field, or skips it.
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError)
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure)
 }
 
 extension ProtobufMessage {
     /// Reads all fields up to the end of the message.
-    init(from reader: inout ProtobufReader) throws(ProtobufError) {
+    init(from reader: inout ProtobufReader) throws(EtcdFailure) {
         self.init()
         while let field = try reader.nextField() { try read(field, from: &reader) }
     }
 
     /// Decodes a message that was skipped before.
-    init(unread reader: ProtobufReader) throws(ProtobufError) {
+    init(unread reader: ProtobufReader) throws(EtcdFailure) {
         var reader = reader
         try self.init(from: &reader)
     }
 
-    /// Decodes a message that etcd has sent.
-    ///
-    /// - Throws: ``EtcdFailure`` if it cannot be decoded.
+    /// Decodes a message.
     init(message: [UInt8]) throws(EtcdFailure) {
-        do throws(ProtobufError) {
-            try self.init(unread: ProtobufReader(message))
-        } catch {
-            throw EtcdFailure(malformed: error)
-        }
+        try self.init(unread: ProtobufReader(message))
     }
 }

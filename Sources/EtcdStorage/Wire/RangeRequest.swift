@@ -38,11 +38,11 @@ struct RangeRequest: EtcdRequest, Hashable {
         var count: Int64 = 0
 
         /// The keys in the order of their bytes.
-        func decoded() throws(ProtobufError) -> [KeyValue] {
-            try unread.map { reader throws(ProtobufError) in try KeyValue(unread: reader) }
+        func decoded() throws(EtcdFailure) -> [KeyValue] {
+            try unread.map { reader throws(EtcdFailure) in try KeyValue(unread: reader) }
         }
 
-        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
             switch field {
             case 1: header = try reader.message()
             case 2: unread.append(try reader.laterElement(KeyValue.self))

@@ -69,14 +69,14 @@ struct TxnRequest: EtcdRequest, Hashable {
         /// The keys that each operation has read; nil for an operation that writes.
         var ranges: [[KeyValue]?] = []
 
-        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
             switch field {
             case 1: header = try reader.message()
             case 2: succeeded = try reader.boolean()
             case 3:
                 let start = reader.offset
                 let result = try reader.element(as: Result.self)
-                guard result.isKnown else { throw ProtobufError(offset: start, reason: "the result of an operation was expected") }
+                guard result.isKnown else { throw EtcdFailure(unreadable: "the result of an operation was expected", at: start) }
                 ranges.append(result.range)
             default: try reader.skip()
             }
@@ -88,7 +88,7 @@ struct TxnRequest: EtcdRequest, Hashable {
         var range: [KeyValue]?
         var isKnown = false
 
-        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
             isKnown = isKnown || 1...3 ~= field
             if field == 1 { range = try reader.message(as: RangeRequest.Response.self).decoded() } else { try reader.skip() }
         }

@@ -50,7 +50,7 @@ struct WatchEvent: ProtobufMessage, Hashable {
         return MemoryLayout<Self>.stride + arrays + (previous.map { $0.key.memorySize + $0.value.memorySize } ?? 0)
     }
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: isDelete = try reader.integer() == 1
         case 2: keyValue = try reader.message()
@@ -90,7 +90,7 @@ struct WatchResponse: ProtobufMessage, Hashable {
         return EtcdFailure(code: code, message: cancelReason.isEmpty ? "the watch was cancelled" : cancelReason)
     }
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: header = try reader.message()
         case 3: isCreated = try reader.boolean()

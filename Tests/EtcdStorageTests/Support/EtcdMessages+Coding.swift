@@ -46,7 +46,7 @@ struct KeyDetails: ProtobufMessage {
     var version: Int64 = 0
     var lease: Int64 = 0
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 4: version = try reader.integer()
         case 6: lease = try reader.integer()
@@ -61,12 +61,12 @@ extension RangeRequest.Response: MemberMessage {
     }
 
     var keyValues: [KeyValue] {
-        get throws(ProtobufError) { try decoded() }
+        get throws(EtcdFailure) { try decoded() }
     }
 
     /// What the library does not read of the first key.
     var details: KeyDetails? {
-        get throws(ProtobufError) { try unread.first.map { reader throws(ProtobufError) in try KeyDetails(unread: reader) } }
+        get throws(EtcdFailure) { try unread.first.map { reader throws(EtcdFailure) in try KeyDetails(unread: reader) } }
     }
 
     func write(to writer: inout ProtobufWriter) {
@@ -130,7 +130,7 @@ extension WatchEvent: MemberMessage {
 // MARK: - Requests
 
 extension TxnRequest: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: compares.append(try reader.message())
         case 2: success.append(try operation(from: &reader))
@@ -139,10 +139,10 @@ extension TxnRequest: ProtobufMessage {
         }
     }
 
-    private func operation(from reader: inout ProtobufReader) throws(ProtobufError) -> Operation {
+    private func operation(from reader: inout ProtobufReader) throws(EtcdFailure) -> Operation {
         let offset = reader.offset
         guard let operation = try reader.message(as: AnyOperation.self).operation else {
-            throw ProtobufError(offset: offset, reason: "an operation was expected")
+            throw EtcdFailure(unreadable: "an operation was expected", at: offset)
         }
         return operation
     }
@@ -150,7 +150,7 @@ extension TxnRequest: ProtobufMessage {
     private struct AnyOperation: ProtobufMessage {
         var operation: Operation?
 
-        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+        mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
             switch field {
             case 1: operation = .range(try reader.message())
             case 2:
@@ -168,7 +168,7 @@ extension TxnRequest.Compare: ProtobufMessage {
         self.init(key: [], modRevision: 0)
     }
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: isLess = try reader.integer() == 2
         case 3: key = try reader.byteArray()
@@ -184,7 +184,7 @@ extension RangeRequest: ProtobufMessage {
         self.init(key: [])
     }
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: key = try reader.byteArray()
         case 2: rangeEnd = try reader.byteArray()
@@ -202,7 +202,7 @@ extension WatchRequest: ProtobufMessage {
         self.init(key: [])
     }
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: key = try reader.byteArray()
         case 2: rangeEnd = try reader.byteArray()
@@ -218,7 +218,7 @@ struct WatchMessage: ProtobufMessage {
     /// The watch to begin; nil for another message.
     var create: WatchRequest?
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         if field == 1 { create = try reader.message() } else { try reader.skip() }
     }
 }

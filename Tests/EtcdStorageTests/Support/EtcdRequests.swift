@@ -6,7 +6,7 @@
 struct HeaderResponse: ProtobufMessage, Hashable {
     var header = ResponseHeader()
 
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         if field == 1 { header = try reader.message() } else { try reader.skip() }
     }
 }
@@ -32,7 +32,7 @@ struct PutRequest: EtcdRequest, Hashable {
 }
 
 extension PutRequest: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: key = try reader.byteArray()
         case 2: value = try reader.byteArray()
@@ -58,7 +58,7 @@ struct DeleteRangeRequest: EtcdRequest, Hashable {
 }
 
 extension DeleteRangeRequest: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: key = try reader.byteArray()
         case 2: rangeEnd = try reader.byteArray()
@@ -99,7 +99,7 @@ struct StatusRequest: EtcdRequest, Hashable {
 }
 
 extension StatusRequest.Response: ProtobufMessage {
-    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(ProtobufError) {
+    mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: header = try reader.message()
         case 2: version = try reader.string()

@@ -61,13 +61,13 @@ extension [UInt8] {
 
 @Suite("Reading protobuf", .timeLimit(.minutes(10))) struct ProtobufReaderTests {
     /// A reader at the value of the only field of a message.
-    private func reader(_ hex: String) throws(ProtobufError) -> ProtobufReader {
+    private func reader(_ hex: String) throws(EtcdFailure) -> ProtobufReader {
         var reader = ProtobufReader([UInt8](hex: hex))
         _ = try reader.nextField()
         return reader
     }
 
-    private func integer<Number: FixedWidthInteger>(_ hex: String) throws(ProtobufError) -> Number {
+    private func integer<Number: FixedWidthInteger>(_ hex: String) throws(EtcdFailure) -> Number {
         var reader = try reader(hex)
         let number: Number = try reader.integer()
         #expect(try reader.nextField() == nil)
@@ -177,14 +177,14 @@ extension [UInt8] {
         #expect(throws: EtcdFailure.self) { try HeaderResponse(message: [UInt8](hex: "0a 02 18 87 01")) }
         #expect(throws: EtcdFailure.self) { try HeaderResponse(message: [UInt8](hex: "0a 03 18 07")) }
         // The value of the key would go on after the end of the element, and of the list's end.
-        #expect(throws: ProtobufError.self) { try RangeRequest.Response(message: [UInt8](hex: "12 03 0a 02 61 20 02")).decoded() }
+        #expect(throws: EtcdFailure.self) { try RangeRequest.Response(message: [UInt8](hex: "12 03 0a 02 61 20 02")).decoded() }
         #expect(throws: EtcdFailure.self) { try WatchResponse(message: [UInt8](hex: "5a 04 12 03 0a 01 61")) }
     }
 
     @Test("An error tells where it is, from the beginning of the outermost message")
     func offset() {
         var reader = ProtobufReader([UInt8](hex: "10 01 0a 04 10 01 1a 00"))
-        let error = #expect(throws: ProtobufError.self) { try HeaderResponse(from: &reader) }
-        #expect(error?.description == "field 3 is of type lengthDelimited, not varint (at byte 6)")
+        let error = #expect(throws: EtcdFailure.self) { try HeaderResponse(from: &reader) }
+        #expect(error?.description == "the response cannot be read: field 3 is of type lengthDelimited, not varint (at byte 6)")
     }
 }
