@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Suspends calls on a serial queue until an event, a deadline or a cancellation.
+/// Suspends calls until a condition holds, which is checked on a serial queue, until a deadline or a cancellation.
 ///
 /// The unchecked conformance holds because its state is used on the queue only. It may be released on any thread, which cancels the timer.
 final class EventWaiter: @unchecked Sendable {
@@ -9,7 +9,7 @@ final class EventWaiter: @unchecked Sendable {
 
     /// Why a call resumes.
     enum Wake {
-        /// The event may have occurred.
+        /// The condition held when it was checked, or all calls were resumed.
         case event
         case deadlineExceeded
         case cancelled

@@ -232,6 +232,18 @@ struct HTTP2SessionTests {
         #expect(conversation.takeFrames().isEmpty && conversation.violation == nil)
     }
 
+    @Test("A server that resets a stream after its response gets no more of the request, and the response is complete")
+    func resetAfterEnd() {
+        var conversation = HTTP2Conversation([.initialWindowSize: 1])
+        let stream = conversation.open([1, 2, 3])
+        conversation.receive(.headers(stream, [":status": "200"], isEnd: true), .number(.reset, stream: stream, HTTP2ErrorCode.noError))
+        _ = conversation.takeFrames()
+        conversation.receive(.settings([.initialWindowSize: 100]))
+        #expect(conversation.responses[stream]?.trailers != nil && conversation.responses[stream]?.failure == nil)
+        conversation.session.close(stream)
+        #expect(conversation.takeFrames().map(\.kind) == [.settings])
+    }
+
     @Test("A server that goes away takes no further streams, and goes on with the others")
     func goAway() {
         var conversation = HTTP2Conversation()
