@@ -14,6 +14,7 @@ public final class ServiceBackend: CommittingBackend {
         var waiting: [Place: [CheckedContinuation<Void, Never>]] = [:]
         var lostAnswers = 0
         var refusals: [StorageError] = []
+        var isTooLarge: @Sendable (StorageEntries) -> Bool = { _ in false }
         var readKeys: [Set<String>?] = []
         var batches: [[String]] = []
         var identities: Set<UInt64> = []
@@ -79,6 +80,11 @@ public final class ServiceBackend: CommittingBackend {
 
     /// Refuses the next edits with errors, one for each, and stores nothing.
     public func refuse(_ errors: StorageError...) { state.withLock { $0.refusals = errors } }
+
+    /// Refuses edits as too large, whatever the limits say, by the edited entries.
+    public func refuse(where isTooLarge: @escaping @Sendable (StorageEntries) -> Bool) {
+        state.take { $0.isTooLarge = isTooLarge }
+    }
 
     /// Keeps the storage's own events back, so that the test sends them.
     public func withholdEvents() { state.withLock { $0.forwardsEvents = false } }
@@ -155,6 +161,7 @@ public final class ServiceBackend: CommittingBackend {
         _ entries: inout StorageEntries, _ identity: UInt64?, _ body: (inout StorageEntries) throws -> Void
     ) throws {
         try body(&entries)
+        if state.withLock({ $0.isTooLarge })(entries) { throw StorageError.tooLarge(key: nil, reason: "refused") }
         let (names, keys) = (entries.editedKeys.sorted(), entries.readKeys)
         state.withLock { state in
             if let identity { state.identities.insert(identity) }

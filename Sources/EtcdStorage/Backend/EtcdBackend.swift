@@ -91,8 +91,12 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
             guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
             // Without an operation, a member responds without the others, and may lag behind them.
             let request = TxnRequest(compares: compares, success: [.range(RangeRequest(key: keys.fence, keysOnly: true))])
-            let response = try await client.call(request, deadline: deadline)
-            return response.header.clusterID == replica.clusterID && response.succeeded
+            do {
+                let response = try await client.call(request, deadline: deadline)
+                return response.header.clusterID == replica.clusterID && response.succeeded
+            } catch let failure as EtcdFailure where failure.isTooLarge {
+                // The cluster takes fewer comparisons.
+            }
         }
         let newer = RangeRequest(
             key: keys.entriesStart, rangeEnd: keys.rangeEnd, limit: 1, keysOnly: true, minModRevision: replica.revision + 1)
@@ -141,8 +145,6 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     ) async throws -> Result {
         do {
             return try await body()
-        } catch let error as EtcdFailure where error.isTooLarge {
-            throw StorageError.tooLarge(key: nil, reason: error.message)
         } catch let error where error is BodyError || error is StorageError || error is CancellationError {
             throw error
         } catch {

@@ -56,6 +56,9 @@ struct EtcdPresence: Sendable {
         } catch let unavailable as EtcdUnavailable where !unavailable.mayHaveArrived {
             isUncertain = wasUncertain
             throw unavailable
+        } catch let failure as EtcdFailure where failure.isTooLarge {
+            isUncertain = wasUncertain
+            throw StorageError.tooLarge(key: name, reason: failure.message)
         }
         isUncertain = false
         if response.succeeded {

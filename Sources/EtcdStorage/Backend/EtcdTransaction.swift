@@ -66,10 +66,20 @@ struct EtcdTransaction: Sendable {
             let response: TxnRequest.Response
             do {
                 response = try await client.call(request, deadline: .now + client.callTimeout)
+            } catch let failure as EtcdFailure where failure.isTooLarge {
+                throw tooLarge(failure)
             } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
                 // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
-                throw outcomeUnknown(of: attempt, "\(unavailable.error)")
+                let unknownOutcome = outcomeUnknown(of: attempt, "\(unavailable.error)")
+                guard let failure = unavailable.error as? EtcdFailure, failure.isTooLarge else { throw unknownOutcome }
+                // The request, or the response to one that has taken effect.
+                let storedRevision: Int64?
+                do { storedRevision = try await prevent(attempt) } catch { throw unknownOutcome }
+                guard revision != 0 else { throw unknownOutcome }
+                unknown = nil
+                if let storedRevision { return try await stored(attempt, at: storedRevision) }
+                throw tooLarge(failure)
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
                 // Someone has revoked it, or the cluster is another one.
                 (isLeaseLost, lease) = (true, nil)
@@ -120,6 +130,10 @@ struct EtcdTransaction: Sendable {
         return .outcomeUnknown(storage: follower.name, reason: reason)
     }
 
+    private func tooLarge(_ failure: EtcdFailure) -> StorageError {
+        .tooLarge(key: nil, reason: "\(follower.name) does not take it: \(failure.message)")
+    }
+
     /// Whether there is nothing to find out about an attempt.
     var isResolved: Bool { unknown == nil && effect == nil }
 
@@ -132,6 +146,12 @@ struct EtcdTransaction: Sendable {
         if await follower.outcome(of: lost, until: .now) != nil {
             return settle(lost, storedAt: 0)
         }
+        settle(lost, storedAt: try await prevent(lost))
+    }
+
+    /// Prevents an attempt from taking effect later, and returns the revision in which it has done so; nil if it has not, and also if that
+    /// is not known, because the token is not stored any more.
+    private nonisolated(nonsending) mutating func prevent(_ attempt: String) async throws -> Int64? {
         // It may have expired, or belong to another cluster.
         lease = nil
         try await renewLease()
@@ -140,7 +160,7 @@ struct EtcdTransaction: Sendable {
         let response = try await client.call(request, deadline: .now + client.callTimeout)
         let written = response.succeeded ? nil : try Self.keyValue(in: response)
         revision = response.succeeded ? response.header.revision : written?.modRevision ?? 0
-        settle(lost, storedAt: written?.value == Array(lost.utf8) ? revision : nil)
+        return written?.value == Array(attempt.utf8) ? revision : nil
     }
 
     private mutating func settle(_ attempt: String, storedAt revision: Int64?) {

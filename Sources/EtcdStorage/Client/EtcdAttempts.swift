@@ -41,7 +41,7 @@ struct EtcdAttempts: Sendable {
             guard failure.isOutcomeUnknown || failure.isUnavailable else { throw failure }
             if failure.isOutcomeUnknown { mayHaveArrived = true }
             // Another member would send the same response.
-            if failure.isResponseTooLarge { throw failure }
+            if failure.isResponseTooLarge || failure.isTooLarge { throw failure }
         case let error as ConnectionError:
             if error.reason == .invalidRequest { throw error }
             if error.reason == .cancelled { throw CancellationError() }

@@ -55,7 +55,7 @@ extension EtcdFailure {
     /// The requested revision does not exist yet: it was read in another history.
     var isFutureRevision: Bool { code == 11 && message.contains("future revision") }
 
-    /// The request has too many bytes or operations: a smaller one can succeed.
+    /// The request has too many bytes or operations: a smaller one can succeed. With code 8 it may also be the response, behind a proxy.
     var isTooLarge: Bool {
         switch code {
         case 3: message.contains("request is too large") || message.contains("too many operations")
@@ -92,6 +92,7 @@ extension EtcdFailure {
     var isOutcomeUnknown: Bool {
         switch code {
         case 1, 2, 4, 13, 15: true
+        case 8: isTooLarge
         // The messages of a member that has not processed the request.
         case 14: !["no leader", "not capable", "too many requests"].contains { message.contains($0) }
         case nil: httpStatus.map { !(400..<500).contains($0) } ?? true

@@ -38,11 +38,25 @@ struct PendingEdit: Sendable {
 }
 
 extension [String: PendingEdit] {
-    /// The edits that are stored together with that of an entry, itself included, or not at all; nil without an edit of the entry.
+    /// The pending edits that a storage has refused, and the error to report; nil if the error concerns none of them.
     ///
-    /// Setting a renamed key, for example, also removes the entry of its earlier name.
-    func group(of key: String) -> [String: PendingEdit]? {
-        guard let edit = self[key] else { return nil }
-        return filter { $0.value.revision == edit.revision || $0.value.principal == key || $0.key == edit.principal }
+    /// Setting a renamed key, for example, also removes the entry of its earlier name: with the new value, the removal is refused as well,
+    /// although a later edit of the key may have made it a separate step.
+    ///
+    /// - Parameter commit: those of the edits that were refused with the error. If it names none of them, they cannot be divided.
+    func refused(_ commit: Self, because error: StorageError) -> (edits: Self, error: StorageError)? {
+        var (step, error) = (commit, error)
+        switch error {
+        case .unencodable(let key, _, _), .tooLarge(let key?, _):
+            guard let edit = commit[key] else { return nil }
+            let revisions = [edit.revision, edit.principal.flatMap { self[$0]?.revision }]
+            step = filter { revisions.contains($0.value.revision) }
+        case .tooLarge(nil, let reason) where !commit.isEmpty:
+            let names = commit.filter { $0.value.principal.map { commit[$0] == nil } ?? true }.keys.sorted()
+            let isOne = names.count == 1
+            error = .tooLarge(key: isOne ? names[0] : nil, reason: isOne ? reason : "\(names.joined(separator: ", ")): \(reason)")
+        default: return nil
+        }
+        return (filter { step[$0.key] != nil || $0.value.principal.map { step[$0] != nil } == true }, error)
     }
 }

@@ -96,7 +96,7 @@ struct LastWrite: Sendable {
     private func nextCommit(of edits: inout [String: PendingEdit], upTo revision: UInt64) -> PendingCommit? {
         guard !edits.isEmpty else { return nil }
         do throws(StorageError) {
-            let batch = try storage.backend.limits.batch(of: edits)
+            let batch = try storage.limits.batch(of: edits)
             return PendingCommit(batch, upTo: revision, of: cache, after: unknownEdits)
         } catch {
             giveUp(nil, of: &edits, because: error)
@@ -110,15 +110,15 @@ struct LastWrite: Sendable {
     }
 
     /// Reports an error, and gives up the edits that it concerns: if the storage has rejected one, those that were made together with it,
-    /// and otherwise all.
+    /// and otherwise all. Those that it has rejected as too large are divided before.
     private func giveUp(_ commit: PendingCommit?, of edits: inout [String: PendingEdit], because error: any Error) {
-        if case .unencodable(let key, let reason, _) = error as? StorageError, commit?.edits[key] != nil,
-            let rejected = edits.group(of: key)
-        {
-            cache.reports.report(.unencodable(key: key, reason: reason))
+        let (attempted, failure) = (commit?.edits ?? [:], StorageError.writing(storage.name, error))
+        if case .tooLarge(nil, _) = failure, !attempted.isEmpty, storage.divide(attempted) { return }
+        if let (rejected, reported) = edits.refused(attempted, because: failure) {
+            cache.reports.report(reported)
             edits = edits.filter { rejected[$0.key] == nil }
         } else {
-            cache.reports.report(StorageError.writing(storage.name, error).with(outcome(edits.keys.sorted())))
+            cache.reports.report(failure.with(outcome(edits.keys.sorted())))
             edits = [:]
         }
     }

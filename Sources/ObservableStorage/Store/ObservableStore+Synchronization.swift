@@ -17,7 +17,8 @@ extension ObservableStore {
     ///
     /// - Parameter destination: what is written.
     /// - Throws: ``StorageError`` naming the file; the edits stay in memory and are tried again. ``StorageError/unencodable(key:reason:underlying:)``
-    ///   if a value set since the last flush cannot be stored there: that edit was reverted, and all others are on disk.
+    ///   or ``StorageError/tooLarge(key:reason:)`` if a value set since the last flush cannot be stored there: that edit was reverted, and all
+    ///   others are on disk.
     ///   ``StorageError/suspended(file:edits:)`` if edits wait for ``resume()``. In a forked child, this and all other asynchronous methods
     ///   that throw do so at once.
     public nonisolated(nonsending) func flush(to destination: FlushDestination = .storage) async throws(StorageError) {

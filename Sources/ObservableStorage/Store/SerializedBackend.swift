@@ -15,6 +15,8 @@ final class SerializedBackend: Sendable {
     /// When the storage and the layers of the store are watched.
     let watchStart: WatchStart
     private let watch = Lock<ObservationToken?>(nil)
+    // The most edits in one commit, after more were refused as too large; nil if none were.
+    private let maximumEdits = Lock<Int?>(nil)
 
     init(_ backend: any StorageBackend, activity: ExpiringActivity?) {
         self.backend = backend
@@ -46,6 +48,23 @@ final class SerializedBackend: Sendable {
             state.entries.onUse = (backend as? any CommittingBackend)?.onUse
         }
         return cache
+    }
+
+    // MARK: Limits
+
+    /// The limits of a commit: those of the backend, or fewer edits if it has refused more as too large.
+    var limits: StorageLimits {
+        var limits = backend.limits
+        if let maximum = maximumEdits.withLock({ $0 }) { limits.operations = min(maximum, limits.operations ?? .max) }
+        return limits
+    }
+
+    /// Halves the number of edits in one commit after some were refused as too large; returns false if those cannot be divided.
+    func divide(_ edits: [String: PendingEdit]) -> Bool {
+        let hasOneStep = Set(edits.values.map(\.revision)).count == 1
+        // A step that is refused alone may have been the only reason.
+        maximumEdits.withLock { $0 = hasOneStep ? nil : max(1, min(edits.count, $0 ?? .max) / 2) }
+        return !hasOneStep
     }
 
     // MARK: Events

@@ -18,12 +18,7 @@ extension Synchronizer {
         let deliveries: Deliveries
         do {
             deliveries = try await storage.inTurn {
-                // Pending edits may leave no room for the transaction. Those that are made meanwhile follow it.
-                if storage.backend.limits.applyToCommits {
-                    let last = cache.update { $0.revision }
-                    while cache.update({ $0.entries.isPending(upTo: last) }) { cache.deliver(try await commit()) }
-                }
-                return try await commit(origin) { transaction in
+                try await commit(origin) { transaction in
                     do {
                         try body(&transaction)
                     } catch {
@@ -61,7 +56,14 @@ extension Synchronizer {
         }
     }
 
-    /// Makes one commit. A pending edit that the backend rejects is reverted, so that it does not prevent others from being stored.
+    /// Stores the edits that are pending when it is called, in the present turn.
+    private func commitPending() async throws {
+        let last = cache.update { $0.revision }
+        while cache.update({ $0.entries.isPending(upTo: last) }) { cache.deliver(try await commit()) }
+    }
+
+    /// Makes one commit. A pending edit that the backend rejects is reverted, so that it does not prevent others from being stored. What it
+    /// rejects as too large is divided before.
     ///
     /// - Parameter origin: the origin of a transaction's changes; nil without one.
     private func commit(
@@ -70,10 +72,12 @@ extension Synchronizer {
         if isSuspended { throw StorageError.suspended(file: storage.name) }
         let activity = storage.requestActivity()
         defer { activity?.finish() }
+        // Pending edits may leave no room for a transaction. Those that are made meanwhile follow it.
+        var isAlone = origin != nil && storage.limits.applyToCommits
+        if isAlone { try await commitPending() }
         while true {
             let (pending, revision) = cache.update { $0.beginCommit(after: unknownEdits) }
-            let limits = storage.backend.limits
-            let edits = origin != nil && limits.applyToCommits ? [:] : try limits.batch(of: pending)
+            let edits = isAlone ? [:] : try storage.limits.batch(of: pending)
             let commit = PendingCommit(edits, upTo: revision, of: cache, after: unknownEdits, isBehind: isBehind)
             let lastRun = Lock<PendingCommit.Run?>(nil)
             let start = Debouncer.Instant.now
@@ -89,7 +93,23 @@ extension Synchronizer {
                 if case .outcomeUnknown = error, let run, let identity = commit.options.identity {
                     unknownEdits.insert(run.effective, of: identity)
                 }
-                guard let run, revert(commit, run, because: error) else { throw error }
+                guard let run, let transaction = run.transaction else { throw error }
+                if case .tooLarge(nil, _) = error, !edits.isEmpty {
+                    if origin != nil {
+                        try await commitPending()
+                        isAlone = true
+                        continue
+                    }
+                    if storage.divide(edits) { continue }
+                }
+                // An error of an entry that the transaction has edited as well is its own.
+                let own = edits.filter { transaction[$0.key] == nil }
+                guard let (rejected, reported) = pending.refused(own, because: error) else { throw error }
+                // Differences that were reported meanwhile may be newer than what the commit has found.
+                let stored = run.found.isOlder(than: base) ? base : run.found
+                change { $0.takeBack(rejected, for: stored) }
+                rejection = rejection ?? reported
+                cache.reports.report(reported)
             }
         }
     }
@@ -166,20 +186,6 @@ extension Synchronizer {
                 synchronizer.cache.take { $0.rebase(on: stored, except: edited) }
             }
         }
-    }
-
-    /// Reverts a pending edit that cannot be stored, and the edits made with it, to the stored values, and reports the error; returns false
-    /// if the error does not concern a pending edit.
-    private func revert(_ commit: PendingCommit, _ run: PendingCommit.Run, because error: StorageError) -> Bool {
-        guard case .unencodable(let key, _, _) = error, let transaction = run.transaction, transaction[key] == nil,
-            let rejected = commit.edits.group(of: key)
-        else { return false }
-        // Differences that were reported meanwhile may be newer than what the commit has found.
-        let stored = run.found.isOlder(than: base) ? base : run.found
-        change { $0.takeBack(rejected, for: stored) }
-        rejection = rejection ?? error
-        cache.reports.report(error)
-        return true
     }
 }
 

@@ -190,6 +190,42 @@ import Testing
         #expect(await changes.reduce(into: []) { $0.append($1.newValue) } == [1])
     }
 
+    @Test("If a message is too large, an edit is reverted only if it is not stored", arguments: [true, false])
+    func largeMessage(isStored: Bool) async throws {
+        let isRequested = DispatchSemaphore(value: 0)
+        let token = Lock<KeyValue?>(nil)
+        let member = try ScriptedMember(range: Self.range([], at: 5)) { _, connection in
+            connection.create()
+            isRequested.wait()
+            guard let written = try? entry("a", 1, at: 6), let token = token.withLock({ $0 }) else { return }
+            if isStored { connection.result(Self.puts([written, token], at: 6)) }
+            connection.receiveEnd()
+        }
+        member.answerTransactions { request throws(EtcdFailure) in
+            if request.puts.contains(where: { $0.key == EntryKeys(prefix: "p").start + "a".utf8 }) {
+                do {
+                    let written = try Self.token(of: request, at: 6)
+                    token.withLock { $0 = written }
+                } catch {
+                    Issue.record(error)
+                }
+                throw EtcdFailure(code: 8, message: "grpc: received message larger than max (5 vs. 4)")
+            }
+            // Whoever asks what has become of it.
+            isRequested.signal()
+            if !isStored { return TxnRequest.Response(header: Self.header(6), succeeded: true) }
+            return TxnRequest.Response(header: Self.header(6), ranges: [[token.withLock { $0 }].compactMap(\.self)])
+        }
+        let store = try await ObservableStore.open(backend(member))
+        let error = await store.isolated { store in
+            store[key("a")] = 1
+            return await store.flushFailure()
+        }
+        if isStored { #expect(error == nil) } else if case .tooLarge("a", _) = error {} else { Issue.record("\(error as Any)") }
+        #expect(store[key("a")] == (isStored ? 1 : 0) && store.unwrittenKeys.isEmpty)
+        try await store.close()
+    }
+
     // MARK: - Transactions whose event does not come
 
     /// What a member sends after a transaction has written 2 to "a" and "b" at revision 6.

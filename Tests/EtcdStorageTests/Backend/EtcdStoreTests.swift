@@ -113,6 +113,43 @@
             try await writer.close()
         }
 
+        @Test("A cluster with lower limits stores all edits except those that it refuses alone", .servers(1))
+        func lowerLimits() async throws {
+            let cluster = try await EtcdCluster.start(arguments: ["--max-txn-ops", "8", "--max-request-bytes", "4096"])
+            let fixture = try await EtcdFixture(cluster)
+            let store = try await ObservableStore.open(fixture.backend())
+            var failures = store.failures.makeAsyncIterator()
+            @Sendable func text(_ name: String) -> StorageKey<String> { StorageKey(name, default: "") }
+            let refused = await store.isolated { store in
+                for number in 0..<20 { store[StorageKey("\(number)", default: 0)] = 1 }
+                for number in 0..<10 { store[text("text \(number)")] = String(repeating: "x", count: 1_000) }
+                // More than a transaction may have, and more than a message.
+                store[text("large")] = String(repeating: "x", count: 5_000)
+                store[text("larger")] = String(repeating: "x", count: 1_000_000)
+                store.edit { edits in
+                    for number in 0..<9 { edits[StorageKey("step \(number)", default: 0)] = 1 }
+                }
+                store[StorageKey("last", default: 0)] = 1
+                return await store.flushFailure()
+            }
+            var told: [String?] = []
+            for _ in 0..<3 {
+                guard case .tooLarge(let key, let reason)? = await failures.next() else { break }
+                #expect(reason.contains(fixture.prefix))
+                told.append(key)
+            }
+            #expect(told == ["large", "larger", nil])
+            if case .tooLarge("large", _) = refused {} else { Issue.record("\(refused as Any)") }
+            #expect(store.unwrittenKeys.isEmpty && store.entries.count == 31)
+            #expect(try await fixture.stored().count == 31)
+            try await store.update { $0[StorageKey("last", default: 0)] += 1 }
+            #expect(store[StorageKey("last", default: 0)] == 2)
+            // More comparisons than a transaction may have.
+            let sum = try await store.update { edits in (0..<20).reduce(0) { $0 + edits[StorageKey("\($1)", default: 0)] } }
+            #expect(sum == 20)
+            try await store.close()
+        }
+
         @Test("Commits have the old and the new values; none before the oldest that is kept, nor of another history", .servers(1))
         func commits() async throws {
             let cluster = try await EtcdCluster.start(members: 1)

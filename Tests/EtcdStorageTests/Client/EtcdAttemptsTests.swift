@@ -70,6 +70,14 @@ struct EtcdAttemptsTests {
         #expect(attempts.mayHaveArrived)
     }
 
+    @Test("A message that is too large is not sent again; it may be the response to a request that has taken effect")
+    func largeMessage() {
+        var attempts = EtcdAttempts(members: 3)
+        let failure = EtcdFailure(code: 8, message: "grpc: received message larger than max (3 vs. 2)")
+        #expect(throws: failure) { try attempts.retry(after: failure, renewsToken: false) }
+        #expect(attempts.mayHaveArrived)
+    }
+
     @Test("A refused token is renewed at once, then after a delay, and then no more")
     func tokens() throws {
         var attempts = EtcdAttempts(members: 3)

@@ -46,7 +46,7 @@ import Testing
         Meaning(code: 11, message: "etcdserver: too large lease TTL", names: []),
         Meaning(code: 3, message: "etcdserver: request is too large", names: ["large"]),
         Meaning(code: 3, message: "etcdserver: too many operations in txn request", names: ["large"]),
-        Meaning(code: 8, message: "grpc: received message larger than max (3 vs. 2)", names: ["large"]),
+        Meaning(code: 8, message: "grpc: received message larger than max (3 vs. 2)", names: ["large", "unknown"]),
         Meaning(code: 8, message: "etcdserver: too many requests", names: ["overloaded"]),
         Meaning(code: 8, message: "etcdserver: mvcc: database space exceeded", names: ["space"]),
         Meaning(code: 16, message: "etcdserver: invalid auth token", names: ["token"]),

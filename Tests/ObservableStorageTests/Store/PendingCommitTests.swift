@@ -138,12 +138,20 @@ struct PendingCommitTests {
             "a": Self.edit(1), "b": Self.edit(2),
             "new": PendingEdit(value: 1, condition: [:], revision: 3),
             "old": PendingEdit(value: nil, condition: [:], principal: "new", revision: 2),
+            "beside": PendingEdit(value: 1, condition: [:], revision: 3),
             "other": PendingEdit(value: 1, condition: [:], revision: 4),
         ]
-        #expect(edits.group(of: "a").map { Set($0.keys) } == ["a", "b"])
-        #expect(edits.group(of: "new").map { Set($0.keys) } == ["new", "old"])
-        #expect(edits.group(of: "old").map { Set($0.keys) } == ["new", "old"])
-        #expect(edits.group(of: "other").map { Set($0.keys) } == ["other"])
-        #expect(edits.group(of: "none") == nil)
+        func refused(_ key: String) -> Set<String>? {
+            edits.refused(edits, because: .unencodable(key: key, reason: "odd")).map { Set($0.edits.keys) }
+        }
+        #expect(refused("a") == ["a", "b"])
+        for key in ["new", "beside", "old"] { #expect(refused(key)?.subtracting(["a", "b"]) == ["new", "old", "beside"]) }
+        #expect(refused("other") == ["other"])
+        #expect(refused("none") == nil)
+        // Another step of the same commit removes the earlier name.
+        let step = edits.filter { $0.value.revision == 3 }
+        let large = edits.refused(step, because: .tooLarge(key: nil, reason: "odd"))
+        #expect(large.map { Set($0.edits.keys) } == ["new", "old", "beside"])
+        #expect(large?.error == .tooLarge(key: nil, reason: "beside, new: odd"))
     }
 }
