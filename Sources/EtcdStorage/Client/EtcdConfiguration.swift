@@ -34,6 +34,8 @@ public struct EtcdConfiguration: Sendable, Hashable {
     /// How connections are encrypted; nil if they are not.
     public var tls: TLSConfiguration?
     /// The time in which a member has to respond before another one is tried. Five seconds by default.
+    ///
+    /// It includes the time to send the request: increase it for large values on a slow network.
     public var requestTimeout: Duration
     /// The time in which a connection has to be established, with the TLS handshake; at most ``requestTimeout``. Two seconds by default.
     public var connectTimeout: Duration

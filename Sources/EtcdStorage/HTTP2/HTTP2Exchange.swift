@@ -18,7 +18,7 @@ struct HTTP2Exchange: Sendable {
     private(set) var trailers: [HTTPField]?
     /// Why the response ends early; nil if it is complete or may still be completed.
     private(set) var failure: ConnectionError.Reason?
-    /// Whether the server has announced that it has not processed the request.
+    /// Whether the server has announced that it has not processed the request, or has not received its end.
     private(set) var isRefused = false
 
     /// - Parameter sendWindow: how many bytes may be sent at first.
@@ -40,9 +40,11 @@ struct HTTP2Exchange: Sendable {
 
     /// Ends the response early, unless it has ended, and the request.
     mutating func fail(_ reason: ConnectionError.Reason, isRefused: Bool = false) {
+        let isIncomplete = maximumBodySize != nil && pendingCount > 0
         pending = nil
         guard !hasEnded else { return }
-        (failure, self.isRefused) = (reason, isRefused)
+        // Without the end of the request, the server cannot execute it.
+        (failure, self.isRefused) = (reason, isRefused || isIncomplete)
     }
 
     // MARK: - Sending

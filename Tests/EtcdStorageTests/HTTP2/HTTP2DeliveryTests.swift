@@ -29,6 +29,27 @@ struct HTTP2DeliveryTests {
         #expect(next == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, mayHaveArrived: false))
     }
 
+    @Test("A server cannot execute a request whose end was not sent", arguments: [100, 100_000], [false, true])
+    func incomplete(size: Int, isClosed: Bool) async throws {
+        let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
+        let server = try HTTP2Server { connection in
+            _ = connection.peer.receive(.data)
+            arrived.yield()
+            // More than 64 KB wait for its permission.
+            if isClosed { connection.finish() } else { connection.receiveEnd() }
+        }
+        let connection = try await server.connect()
+        let request = Task {
+            try await connectionError { () throws(ConnectionError) in
+                let body = [UInt8](repeating: 0, count: size)
+                return try await connection.send(HTTPRequest(path: "/", body: body), deadline: .distant)
+            }
+        }
+        _ = await arrivals.first { true }
+        if !isClosed { request.cancel() }
+        #expect(try await request.value.mayHaveArrived == (size == 100))
+    }
+
     @Test("A server that resets the connection may have executed the request")
     func resetConnection() async throws {
         let server = try LoopbackServer { _, peer in
