@@ -94,8 +94,9 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
             do {
                 let response = try await client.call(request, deadline: deadline)
                 return response.header.clusterID == replica.clusterID && response.succeeded
-            } catch let failure as EtcdFailure where failure.isTooLarge {
+            } catch {
                 // The cluster takes fewer comparisons.
+                guard EtcdFailure(tooLarge: error) != nil else { throw error }
             }
         }
         let newer = RangeRequest(

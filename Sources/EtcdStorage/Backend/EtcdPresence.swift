@@ -53,12 +53,11 @@ struct EtcdPresence: Sendable {
         let response: TxnRequest.Response
         do {
             response = try await client.call(request, deadline: .now + client.callTimeout)
-        } catch let unavailable as EtcdUnavailable where !unavailable.mayHaveArrived {
-            isUncertain = wasUncertain
-            throw unavailable
-        } catch let failure as EtcdFailure where failure.isTooLarge {
-            isUncertain = wasUncertain
-            throw StorageError.tooLarge(key: name, reason: failure.message)
+        } catch {
+            // The response is never too large.
+            let failure = EtcdFailure(tooLarge: error)
+            if failure != nil || (error as? EtcdUnavailable)?.mayHaveArrived == false { isUncertain = wasUncertain }
+            throw failure.map { StorageError.tooLarge(key: name, reason: "\(follower.name) does not take it: \($0)") } ?? error
         }
         isUncertain = false
         if response.succeeded {

@@ -67,19 +67,20 @@ struct EtcdTransaction: Sendable {
             do {
                 response = try await client.call(request, deadline: .now + client.callTimeout)
             } catch let failure as EtcdFailure where failure.isTooLarge {
-                throw tooLarge(failure)
+                throw refusal(of: request, failure)
             } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
                 // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
                 let unknownOutcome = outcomeUnknown(of: attempt, "\(unavailable.error)")
-                guard let failure = unavailable.error as? EtcdFailure, failure.isTooLarge else { throw unknownOutcome }
+                guard let failure = EtcdFailure(tooLarge: unavailable) else { throw unknownOutcome }
                 // The request, or the response to one that has taken effect.
-                let storedRevision: Int64?
-                do { storedRevision = try await prevent(attempt) } catch { throw unknownOutcome }
+                let (before, storedRevision): (Int64, Int64?)
+                do { (before, storedRevision) = (revision, try await prevent(attempt)) } catch { throw unknownOutcome }
                 guard revision != 0 else { throw unknownOutcome }
                 unknown = nil
-                if let storedRevision { return try await stored(attempt, at: storedRevision) }
-                throw tooLarge(failure)
+                guard let storedRevision else { throw refusal(of: request, failure) }
+                revision = before
+                return try await stored(attempt, at: storedRevision)
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
                 // Someone has revoked it, or the cluster is another one.
                 (isLeaseLost, lease) = (true, nil)
@@ -130,8 +131,16 @@ struct EtcdTransaction: Sendable {
         return .outcomeUnknown(storage: follower.name, reason: reason)
     }
 
-    private func tooLarge(_ failure: EtcdFailure) -> StorageError {
-        .tooLarge(key: nil, reason: "\(follower.name) does not take it: \(failure.message)")
+    /// The error for a request that is too large.
+    private func refusal(of request: TxnRequest, _ failure: EtcdFailure) -> StorageError {
+        let (reads, writes) = (request.compares.count, request.success.count)
+        // No edit takes fewer: the key, the token, the fence of a deletion, and the number of the history.
+        if failure.isForOperations, writes <= 4, reads <= writes {
+            let reason = "\(failure): the cluster allows fewer operations in a transaction than any edit needs; raise its --max-txn-ops"
+            return .unwritable(file: follower.name, reason: reason)
+        }
+        let depends = reads > writes ? ", and it depends on \(reads - 1) entries that were read" : ""
+        return .tooLarge(key: nil, reason: "\(follower.name) does not take it: \(failure)\(depends)")
     }
 
     /// Whether there is nothing to find out about an attempt.

@@ -43,7 +43,7 @@ struct HTTP2Exchange: Sendable {
         let isIncomplete = maximumBodySize != nil && pendingCount > 0
         pending = nil
         guard !hasEnded else { return }
-        // Without the end of the request, the server cannot execute it.
+        // Without the last bytes of its message, which are sent with the end of the request, the server cannot execute it.
         (failure, self.isRefused) = (reason, isRefused || isIncomplete)
     }
 

@@ -30,7 +30,8 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
 
     let endpoint: Endpoint
     let reason: Reason
-    /// Whether the server may have executed the request, because it was sent, at least to the system. Otherwise it can be sent to another server.
+    /// Whether the server may have executed the request, because its end was sent, or may still be. Otherwise it can be sent to another
+    /// server.
     let mayHaveArrived: Bool
 
     /// A sentence that names the server and the reason.

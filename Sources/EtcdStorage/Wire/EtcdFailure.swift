@@ -58,10 +58,21 @@ extension EtcdFailure {
     /// The request has too many bytes or operations: a smaller one can succeed. With code 8 it may also be the response, behind a proxy.
     var isTooLarge: Bool {
         switch code {
-        case 3: message.contains("request is too large") || message.contains("too many operations")
+        case 3: message.contains("request is too large") || isForOperations
         case 8: message.contains("larger than max")
         default: httpStatus == 413
         }
+    }
+
+    /// A transaction has too many operations.
+    var isForOperations: Bool { code == 3 && message.contains("too many operations") }
+
+    /// The failure of a request that is too large, or, with code 8, whose response is; nil for any other error.
+    init?(tooLarge error: any Error) {
+        guard let failure = error as? EtcdFailure ?? (error as? EtcdUnavailable)?.error as? EtcdFailure, failure.isTooLarge else {
+            return nil
+        }
+        self = failure
     }
 
     /// The token is missing, unknown or expired, so that the request had no effect; it can succeed with a new token.

@@ -54,7 +54,9 @@ extension [String: PendingEdit] {
         case .tooLarge(nil, let reason) where !commit.isEmpty:
             let names = commit.filter { $0.value.principal.map { commit[$0] == nil } ?? true }.keys.sorted()
             let isOne = names.count == 1
-            error = .tooLarge(key: isOne ? names[0] : nil, reason: isOne ? reason : "\(names.joined(separator: ", ")): \(reason)")
+            let others = names.count > 10 ? " and \(names.count - 10) others" : ""
+            let list = names.prefix(10).joined(separator: ", ") + others
+            error = .tooLarge(key: isOne ? names[0] : nil, reason: isOne ? reason : "\(list): \(reason)")
         default: return nil
         }
         return (filter { step[$0.key] != nil || $0.value.principal.map { step[$0] != nil } == true }, error)

@@ -45,13 +45,14 @@ extension ObservableStore {
     /// between.
     ///
     /// The changes of the closure are one revision, which has been delivered when this method returns, unless a listener is slow. The
-    /// closure runs again, on the latest entries, if another writer changed them meanwhile; only the last run takes effect. It reads stored
-    /// values also where overrides hide them, which are not stored by `+=` for this reason.
+    /// closure runs again, on the latest entries, if another writer changed them meanwhile, or if the storage refuses it as too large together
+    /// with edits that wait, which are then stored first; only the last run takes effect. It reads stored values also where overrides hide
+    /// them, which are not stored by `+=` for this reason.
     ///
     /// - Returns: the result of the closure, after the changes are on disk.
-    /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the file cannot be locked, read or written;
-    ///   ``StorageError/nestedUpdate`` if called inside a transaction of the same store; `CancellationError` if the task is cancelled while a
-    ///   storage that is no file waits, and nothing changes.
+    /// - Throws: the error of the closure, and nothing changes; ``StorageError`` if the file cannot be locked, read or written, or its edits are
+    ///   too large; ``StorageError/nestedUpdate`` if called inside a transaction of the same store; `CancellationError` if the task is
+    ///   cancelled while a storage that is no file waits, and nothing changes.
     public nonisolated(nonsending) func update<Result: Sendable>(
         _ body: @Sendable (inout StoreTransaction) throws -> Result
     ) async throws -> Result {

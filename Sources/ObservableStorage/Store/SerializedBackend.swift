@@ -15,8 +15,9 @@ final class SerializedBackend: Sendable {
     /// When the storage and the layers of the store are watched.
     let watchStart: WatchStart
     private let watch = Lock<ObservationToken?>(nil)
-    // The most edits in one commit, after more were refused as too large; nil if none were.
-    private let maximumEdits = Lock<Int?>(nil)
+    // The most edits in one commit, after more were refused as too large, and how many commits of that size were stored since; nil if none
+    // were refused.
+    private let learned = Lock<(maximum: Int, stored: Int)?>(nil)
 
     init(_ backend: any StorageBackend, activity: ExpiringActivity?) {
         self.backend = backend
@@ -55,17 +56,26 @@ final class SerializedBackend: Sendable {
     /// The limits of a commit: those of the backend, or fewer edits if it has refused more as too large.
     var limits: StorageLimits {
         var limits = backend.limits
-        if let maximum = maximumEdits.withLock({ $0 }) { limits.operations = min(maximum, limits.operations ?? .max) }
+        if let learned = learned.withLock({ $0 }) { limits.operations = min(learned.maximum, limits.operations ?? .max) }
         return limits
     }
 
     /// Halves the number of edits in one commit after some were refused as too large; returns false if those cannot be divided.
     func divide(_ edits: [String: PendingEdit]) -> Bool {
-        let hasOneStep = Set(edits.values.map(\.revision)).count == 1
-        // A step that is refused alone may have been the only reason.
-        maximumEdits.withLock { $0 = hasOneStep ? nil : max(1, min(edits.count, $0 ?? .max) / 2) }
-        return !hasOneStep
+        guard Set(edits.values.map(\.revision)).count > 1 else { return false }
+        learned.withLock { $0 = (max(1, min(edits.count, $0?.maximum ?? .max) / 2), 0) }
+        return true
     }
+
+    /// Doubles the number of edits in one commit after enough commits were stored with as many: large values may have been the reason.
+    func didStore(_ edits: [String: PendingEdit]) {
+        learned.withLock { learned in
+            guard let (maximum, stored) = learned, edits.count >= maximum else { return }
+            learned = stored + 1 < Self.commitsBeforeGrowth ? (maximum, stored + 1) : (maximum * 2, 0)
+        }
+    }
+
+    private static let commitsBeforeGrowth = 16
 
     // MARK: Events
 

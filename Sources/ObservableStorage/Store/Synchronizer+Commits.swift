@@ -86,6 +86,7 @@ extension Synchronizer {
                 guard let run = lastRun.withLock({ $0 }), run.transaction != nil else {
                     throw StorageError.editNotRun(by: storage.backend)
                 }
+                storage.didStore(edits)
                 schedule.pace.didWrite(from: start, to: .now, share: storage.journaling?.writingShare ?? 1)
                 return finish(commit, run, storedAs: stored, origin ?? .local)
             } catch let error as StorageError {

@@ -226,6 +226,47 @@ import Testing
         try await store.close()
     }
 
+    @Test("An edit that is stored although its response was too large is not sent again, also if its event does not come")
+    func largeMessageWithoutEvent() async throws {
+        let isRequested = DispatchSemaphore(value: 0)
+        let (token, compared) = (Lock<KeyValue?>(nil), Recorder<Int64>())
+        let member = try ScriptedMember(range: Self.range([], at: 5)) { _, connection in
+            connection.create()
+            // At once, and for the next commit.
+            for _ in 0..<2 { isRequested.wait() }
+            guard let written = try? entry("a", 1, at: 6), let token = token.withLock({ $0 }) else { return }
+            connection.result(Self.puts([written, token], at: 6))
+            connection.receiveEnd()
+        }
+        member.answerTransactions { request throws(EtcdFailure) in
+            if request.puts.contains(where: { $0.key == EntryKeys(prefix: "p").start + "a".utf8 }) {
+                do {
+                    let written = try Self.token(of: request, at: 6)
+                    token.withLock { $0 = written }
+                } catch {
+                    Issue.record(error)
+                }
+                compared.record(-1)
+                throw EtcdFailure(code: 8, message: "grpc: received message larger than max (5 vs. 4)")
+            }
+            compared.record(request.compares[0].modRevision)
+            isRequested.signal()
+            return TxnRequest.Response(header: Self.header(6), ranges: [[token.withLock { $0 }].compactMap(\.self)])
+        }
+        var timing = EtcdWatch.Timing.patient
+        timing.arrival = .zero
+        let store = try await ObservableStore.open(backend(member, timing: timing))
+        let error = await store.isolated { store in
+            store[key("a")] = 1
+            return await store.flushFailure()
+        }
+        if case .outcomeUnknown = error {} else { Issue.record("\(error as Any)") }
+        while await store.flushFailure() != nil {}
+        // Sent once; then compared with the token before it, which would have prevented it.
+        #expect(compared.elements == [-1, 0, 0])
+        try await store.close()
+    }
+
     // MARK: - Transactions whose event does not come
 
     /// What a member sends after a transaction has written 2 to "a" and "b" at revision 6.
