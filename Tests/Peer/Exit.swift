@@ -92,8 +92,18 @@ struct Exit {
         // Longer than the child's time limit: an endless wait must be detected.
         ObservableStore.exitTimeout = .seconds(3600)
         let store = try ObservableStore(at: URL(fileURLWithPath: path))
-        _ = store[Self.count]
+        // Its log of edits exists afterwards.
+        for count in [2, 1] { store[Self.count] = count }
         try await store.flush()
+        weak var captured: ObservationToken?
+        var released: Presence? = {
+            let token = ObservationToken {}
+            captured = token
+            return Presence {
+                try await Task.sleep(for: .seconds(3600))
+                withExtendedLifetime(token) {}
+            }
+        }()
         let presence = try await ObservableStore(backend: InMemoryBackend()).presence("worker", 1)
         guard let symbol = dlsym(nil, "fork") else { throw UnknownRequest() }
         try waitForOtherThreads()
@@ -120,8 +130,11 @@ struct Exit {
             await report { _ = try await ObservableStore.open(PropertyListFile(at: URL(fileURLWithPath: path))) }
             await own.suspend()
             await report { try await presence.end() }
+            released = nil
+            if captured != nil { print("a presence was ended") }
             exit(7)
         }
+        withExtendedLifetime(released) {}
         var status: Int32 = 0
         waitpid(child, &status, 0)
         print("child: \(status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "ended by signal \(status & 0x7F)")")

@@ -119,6 +119,46 @@ struct InPlaceWritingTests {
         #expect(try stored() == ["count": 1])
     }
 
+    @Test("Content is on the medium before the copy is removed, whether it is new, restored, or the old one after a failure")
+    func durableSteps() throws {
+        let steps = Lock<[String]>([])
+        let isFull = Lock(false)
+        let (inode, folderInode) = (try folder.status("list").identity.inode, try FileIdentity(path: folder.url.path)?.inode)
+        var calls = FileSystemCalls.live
+        // Otherwise the failing write is repeated.
+        calls.closeWaiting = { false }
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            if isFull.exchange(false) { throw SystemError(ENOSPC) }
+            steps.withLock { $0.append("write") }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset)
+        }
+        calls.truncate = { descriptor, size throws(SystemError) in
+            steps.withLock { $0.append("truncate") }
+            try FileSystemCalls.live.truncate(descriptor, size)
+        }
+        calls.synchronize = { descriptor throws(SystemError) in
+            let synchronized = try FileSystemCalls.live.status(of: descriptor).identity.inode
+            steps.withLock { $0.append(synchronized == inode ? "list" : synchronized == folderInode ? "folder" : "other") }
+            try FileSystemCalls.live.synchronize(descriptor)
+        }
+        calls.removeFile = { path throws(SystemError) in
+            if path.name == ".list.copy" { steps.withLock { $0.append("remove copy") } }
+            try FileSystemCalls.live.removeFile(path)
+        }
+        let list = list(.whenNecessary(), calls: calls)
+        let end = ["write", "truncate", "list", "remove copy", "folder"]
+        _ = try list.edit { $0["count"] = 2 }
+        // The copy is on the medium before the file is written.
+        #expect(steps.exchange([]) == ["other", "other", "folder"] + end + ["folder"])
+        isFull.exchange(true)
+        #expect(throws: StorageError.self) { try list.edit { $0["count"] = 3 } }
+        #expect(steps.exchange([]) == ["other", "other", "folder"] + end)
+        try Data(contentsOf: file).write(to: folder.file(".list.copy"))
+        try #require(chmod(folder.path(".list.copy"), folder.status("list").permissions) == 0)
+        #expect(try list.load().values["count"] == 2)
+        #expect(steps.exchange([]) == end)
+    }
+
     @Test("A file that others put in place of the copy is not used")
     func plantedCopy() throws {
         try folder.make(".list.copy", "planted", permissions: 0o666)

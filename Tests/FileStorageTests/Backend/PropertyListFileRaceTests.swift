@@ -127,6 +127,40 @@ struct PropertyListFileRaceTests {
         #expect(try ObservableStore(at: file).entries == ["count": 1, "theirs": true, "own": true])
     }
 
+    @Test("Nothing is renamed under a lock whose file was removed after it was acquired")
+    func renamingNeedsLockFile() throws {
+        try write(["count": 1], to: "settings.plist")
+        let lock = folder.path(".settings.plist.lock")
+        let isRemoved = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            defer { if path.path == lock, !isRemoved.exchange(true) { #expect(unlink(lock) == 0) } }
+            return try FileSystemCalls.live.statusOfPath(path, followsLinks)
+        }
+        calls.renameFile = { [file] from, to throws(SystemError) in
+            if to.path == file.path { #expect(access(lock, F_OK) == 0) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        let list = PropertyListFile(at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls)
+        #expect(try list.edit { $0["own"] = true }.values == ["count": 1, "own": true])
+        #expect(isRemoved.withLock { $0 })
+    }
+
+    @Test("A commit that has nothing to write is told that it is stored under the lock", arguments: [false, true])
+    func storedUnderLock(isJournaled: Bool) throws {
+        let list = PropertyListFile(at: file, journal: isJournaled ? .full() : .edits)
+        _ = try list.edit { $0["own"] = true }
+        let isHeld = Lock<Bool?>(nil)
+        var options = CommitOptions()
+        options.whenStored = { [folder] _, _ in
+            let other = open(folder.path(".settings.plist.lock"), O_RDWR | O_CLOEXEC)
+            isHeld.exchange(flock(other, LOCK_EX | LOCK_NB) != 0)
+            close(other)
+        }
+        _ = try list.edit(options) { $0["own"] = true }
+        #expect(isHeld.withLock { $0 } == true)
+    }
+
     @Test("Of two writers with different lock files, because one was removed before the rename, only one replaces the file")
     func twoLocks() throws {
         let file = file

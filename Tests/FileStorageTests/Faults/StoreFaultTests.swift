@@ -192,6 +192,18 @@ struct StoreFaultTests {
         }
     }
 
+    @Test("An edit whose file was renamed although that was reported as failed is written again, so that it is durable")
+    func renamedWithoutAnswer() throws {
+        let file = try FaultyFile(.existing)
+        let backend = file.backend()
+        _ = try backend.load()
+        file.plan.begin { _, name in name == "answer to rename" ? EIO : nil }
+        #expect(throws: StorageError.self) { try backend.edit { $0["count"] = 2 } }
+        file.plan.begin { _, _ in nil }
+        #expect(try backend.edit { $0["count"] = 2 }["count"] == 2)
+        #expect(file.plan.end().suffix(while: { $0 != "answer to rename" }).contains("synchronize"))
+    }
+
     @Test("It also fails if a further attempt fails before writing anything")
     func failedBetween() async throws {
         let file = try FaultyFile(.existing)

@@ -269,6 +269,33 @@ extension ExchangedFolderTests {
         file.list.end(watch)
     }
 
+    @Test("Through links of several other users, the files of none of them are written")
+    func linksOfSeveralUsers() throws {
+        let folder = try TemporaryFolder.inMemory()
+        try folder.makeFolder("theirs")
+        try PropertyListValue.dictionary(["a": 1]).encoded(as: .binary).write(to: folder.file("theirs/list"))
+        try folder.link("two", to: "theirs")
+        try folder.link("one", to: "two")
+        let names: [(String, uid_t)] = [("theirs", 65_534), ("theirs/list", 65_534), ("two", 65_534), ("one", 65_533)]
+        let owners = Dictionary(uniqueKeysWithValues: try names.map { (try folder.status($0.0).identity.inode, $0.1) })
+        let live = FileSystemCalls.live
+        @Sendable func seen(_ status: FileStatus) -> FileStatus {
+            var status = status
+            status.owner = owners[status.identity.inode] ?? status.owner
+            return status
+        }
+        var calls = live
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try live.statusOfDescriptor(descriptor)) }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try live.statusOfPath(path, followsLinks)) }
+        calls.untimedStatus = { folder, name throws(SystemError) in seen(try live.untimedStatus(folder, name)) }
+        calls.setOwner = { _, _, _ in }
+        let error = #expect(throws: StorageError.self) {
+            try PropertyListFile(at: folder.file("one/list"), configuration: .init(), calls: calls).set(["a": 2])
+        }
+        #expect("\(try #require(error))".contains("of another user, among others, leads to it"))
+        #expect(try PropertyListFile(at: folder.file("two/list"), configuration: .init(), calls: calls).set(["a": 3])["a"] == 3)
+    }
+
     @Test("Another user's link that was followed for one commit does not count for the next one if it is this user's own then")
     func formerLink() throws {
         let folder = try TemporaryFolder.inMemory()

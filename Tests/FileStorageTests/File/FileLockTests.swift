@@ -407,6 +407,27 @@ import Testing
         while try !isFree(".list.lock") { try #require(!Task.isCancelled) }
     }
 
+    @Test("An abandoned waiter is released after it has acquired the lock")
+    func abandonedWaiter() throws {
+        let queue = try Queue(folder)
+        let released = DispatchSemaphore(value: 0)
+        do {
+            let witness = ObservationToken { released.signal() }
+            var calls = queue.calls
+            calls.awaitLock = { [calls] descriptor throws(SystemError) in
+                try withExtendedLifetime(witness) { () throws(SystemError) in try calls.awaitLock(descriptor) }
+            }
+            // On a busy machine, the time may be over before an attempt begins to wait.
+            while queue.arrived.elements.isEmpty {
+                #expect(throws: StorageError.self) {
+                    try FileLock.withLock(for: queue.path, timeout: .milliseconds(10), calls: calls) {}
+                }
+            }
+        }
+        queue.letGo()
+        #expect(released.wait(timeout: .now() + .seconds(500)) == .success)
+    }
+
     @Test("A waiter in the kernel's queue that is interrupted does not wait until its time limit")
     func interruptedWaiter() throws {
         let queue = try Queue(folder)

@@ -43,6 +43,22 @@ import Testing
         #expect(try !folder.names().contains(leftover))
     }
 
+    @Test("A file that others put in the place of a leftover while that is examined is kept")
+    func exchanged() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.make("list")
+        let name = ".list.\(Self.deadProcess)-1f.tmp"
+        try folder.make(name)
+        try folder.make("other", "precious")
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            #expect(rename(folder.path("other"), folder.path(name)) == 0)
+            try FileSystemCalls.live.lock(descriptor)
+        }
+        try calls.removeLeftovers(of: ResolvedPath(path))
+        #expect(try folder.text(name) == "precious")
+    }
+
     @Test("They are found next to the target of a link, and only links themselves are removed")
     func links() throws {
         let folder = try TemporaryFolder()

@@ -189,6 +189,52 @@ struct CheckpointTests {
         try await one.close()
     }
 
+    /// The system calls of a process that is killed after it has renamed the list.
+    private var callsUntilRenaming: FileSystemCalls {
+        let isDead = Lock(false)
+        let recorder = CallRecorder { _, name in isDead.withLock { $0 } && !["close", "unlock"].contains(name) ? EIO : nil }
+        var calls = recorder.calls
+        calls.renameFile = { [file = fixture.file] from, to throws(SystemError) in
+            try recorder.calls.renameFile(from, to)
+            if to.path == file.path { isDead.exchange(true) }
+        }
+        return calls
+    }
+
+    @Test("What a program has left as it was in a list whose writer was killed after it was renamed does not undo a later commit")
+    func foreignOverKilledProcess() throws {
+        let next = fixture.backend(never)
+        try next.set(["a": 2])
+        #expect(throws: (any Error).self) { try fixture.backend(never, calls: callsUntilRenaming).checkpoint() }
+        #expect(try fixture.stored() == ["a": 2])
+        try next.set(["a": 3])
+        try fixture.write(["a": 2, "f": 1])
+        #expect(try fixture.backend(never).load().values == ["a": 3, "f": 1])
+    }
+
+    @Test("A list whose writer was killed after it was renamed is on the medium before the journal says that it is in place")
+    func renamedByKilledProcess() throws {
+        let steps = Lock<[String]>([])
+        var nextCalls = FileSystemCalls.live
+        nextCalls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            steps.withLock { $0.append("append") }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset)
+        }
+        nextCalls.synchronize = { descriptor throws(SystemError) in
+            let isFolder = try FileSystemCalls.live.status(of: descriptor).kind == .folder
+            steps.withLock { $0.append(isFolder ? "folder" : "list") }
+            try FileSystemCalls.live.synchronize(descriptor)
+        }
+        let next = fixture.backend(never, calls: nextCalls)
+        try next.set(["b": 2])
+        #expect(throws: (any Error).self) { try fixture.backend(never, calls: callsUntilRenaming).checkpoint() }
+        try next.set(["b": 3])
+        steps.exchange([])
+        try next.checkpoint()
+        #expect(steps.withLock { $0.prefix(3) } == ["list", "folder", "append"])
+        #expect(try fixture.stored() == ["a": 1, "b": 3])
+    }
+
     @Test("A checkpoint that fails is reported, and loses nothing")
     func failing() async throws {
         var calls = FileSystemCalls.live

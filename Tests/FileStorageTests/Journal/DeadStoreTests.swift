@@ -59,6 +59,40 @@ struct DeadStoreTests {
         #expect(fixture.logNames.isEmpty)
     }
 
+    @Test("The edits of a dead store are on the medium, in the journal, before its log is removed")
+    func durableBeforeRemoval() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        _ = try PropertyListFile(at: fixture.file, journal: .full()).edit { $0["other"] = 1 }
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let steps = Lock<[String]>([])
+        var calls = FileSystemCalls.live
+        calls.synchronizeData = { descriptor throws(SystemError) in
+            try FileSystemCalls.live.synchronizeData(descriptor)
+            steps.withLock { $0.append("synchronize") }
+        }
+        calls.removeFile = { path throws(SystemError) in
+            if path.folder == fixture.logs { steps.withLock { $0.append("remove") } }
+            try FileSystemCalls.live.removeFile(path)
+        }
+        let next = PropertyListFile(at: fixture.file, configuration: .with { $0.journal = .full() }, calls: calls)
+        #expect(try next.load()["k"] == 2)
+        #expect(steps.withLock { $0.prefix(2) } == ["synchronize", "remove"])
+    }
+
+    @Test("A file that others put in place of the log of a dead store, after its edits were read, is kept")
+    func exchanged() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let path = try fixture.log().path
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            do { try Disk.replace(path, "other") } catch { Issue.record(error) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        #expect(try fixture.backend(calls: calls).load().values == ["k": 2])
+        #expect(try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8) == "other")
+    }
+
     @Test("The log of a living store is left alone")
     func living() async throws {
         let fixture = try EditLogFixture(["k": 1])

@@ -118,6 +118,19 @@ struct EditLogFileTests {
         // One that is too small is not filled beyond its end.
         let small = try makeLog(fixture, halfSize: 256)
         #expect(!log.copyRecords(to: small))
+        let edits = log.edits
+        larger.publish(insteadOf: log)
+        #expect(log.edits.isEmpty && larger.edits == edits)
+    }
+
+    @Test("A file that others put at the path of a log is not removed with that")
+    func exchanged() throws {
+        let fixture = try EditLogFixture()
+        let log = try makeLog(fixture)
+        let path = try fixture.logs + "/" + #require(fixture.logNames.first)
+        try Disk.replace(path, "other")
+        log.remove()
+        #expect(try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8) == "other")
     }
 
     /// What others may have written where the lengths, sequences and checksums of records are.

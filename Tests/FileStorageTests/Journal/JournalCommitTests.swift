@@ -52,6 +52,28 @@ struct JournalCommitTests {
         #expect(Self.read(again) == commit)
     }
 
+    @Test("A record counts only after the one after which it was written, and a header only with all of its bytes")
+    func chain() throws {
+        var (bytes, written) = (Data(), JournalRecords(from: 0, after: 1))
+        for revision in [1, 2] as [UInt64] {
+            let commit = JournalCommit(revision: revision, edits: ["a": .init(from: 0, to: 1)], time: Date(), writer: "writer (1)")
+            try written.append(.commit(commit), to: &bytes)
+        }
+        let second = written.records[1].offset
+        #expect(JournalRecords(bytes, from: 0, after: 1).records.map(\.record) == written.records.map(\.record))
+        for (bytes, chain) in [(bytes, 2 as UInt64), (Data(bytes[second...]), 1), (Data(bytes[second...] + bytes[..<second]), 1)] {
+            let found = JournalRecords(bytes, from: 0, after: chain)
+            #expect(found.records.isEmpty && found.hasRemainder)
+        }
+        let header = JournalHeader(history: 1, seed: 2, first: 3, inode: 4, location: 5, boot: 6)
+        #expect(header.bytes.withUnsafeBytes { JournalHeader($0) } == header)
+        for index in header.bytes.indices {
+            var bytes = header.bytes
+            bytes[index] ^= 1
+            #expect(bytes.withUnsafeBytes { JournalHeader($0) } == nil, "byte \(index)")
+        }
+    }
+
     @Test("The body of a record is refused exactly if it cannot be decoded")
     func damaged() throws {
         var (refused, wrong) = (0, [String]())

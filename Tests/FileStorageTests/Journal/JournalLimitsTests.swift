@@ -90,6 +90,23 @@ struct JournalLimitsTests {
         #expect(try fixture.backend().load().values == ["a": 2])
     }
 
+    @Test("An editor that deletes a list with a journal and writes it again a moment later has removed nothing", arguments: [false, true])
+    func writtenAgain(isEdit: Bool) throws {
+        let fixture = try JournalFixture(["a": 1])
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in
+            if FileManager.default.fileExists(atPath: fixture.file.path) { return }
+            do { try fixture.write(["a": 1, "b": 2]) } catch { Issue.record(error) }
+        }
+        let backend = fixture.backend()
+        try backend.set(["b": 2])
+        try backend.checkpoint()
+        try FileManager.default.removeItem(at: fixture.file)
+        let opened = fixture.backend(calls: calls)
+        let found = try isEdit ? opened.set(["b": 3]) : opened.load()
+        #expect(found.values == ["a": 1, "b": isEdit ? 3 : 2])
+    }
+
     @Test("Reading makes no folder again that was removed")
     func folderRemoved() throws {
         let fixture = try JournalFixture()

@@ -157,6 +157,19 @@ struct MixedModeTests {
         #expect(backend.told.isEmpty)
     }
 
+    @Test("A list that is replaced by a link leads to the other list, and to a journal beside that")
+    func replacedByLink() throws {
+        let fixture = try JournalFixture(["a": 0])
+        let backend = fixture.backend()
+        try backend.set(["a": 1])
+        try fixture.folder.makeFolder("other")
+        let other = fixture.folder.file("other/settings.plist")
+        try PropertyListValue.dictionary(["x": 1]).encoded(as: .binary).write(to: other)
+        try #require(rename(fixture.folder.link("new", to: "other/settings.plist"), fixture.file.path) == 0)
+        #expect(try backend.set(["b": 2]).values == ["x": 1, "b": 2])
+        #expect(try PropertyListFile(at: other).load().values == ["x": 1, "b": 2])
+    }
+
     @Test("A link that is turned to a list without a journal leads to one that is made there")
     func turnedToPlainList() throws {
         let (one, two) = (try JournalFixture(["a": 1]), try JournalFixture(["a": 2]))
@@ -334,13 +347,14 @@ struct MixedModeTests {
         #expect(next.told.isEmpty)
     }
 
-    @Test("After a restart, edits of a killed store are not made over a later commit, which is told")
-    func logBeforeCommit() throws {
+    @Test("After a restart, edits of a killed store are not made over a later commit, which is told", arguments: [false, true])
+    func logBeforeCommit(isOlderThanJournal: Bool) throws {
         let fixture = try JournalFixture(["k": 0])
         let first = fixture.backend()
+        let list = try FileSystemCalls.live.statusOfPath(fixture.list, false).identity
         let identity = Lock<FileIdentity?>(nil)
         var options = CommitOptions()
-        options.whenStored = { _, stored in identity.withLock { $0 = stored } }
+        options.whenStored = { _, stored in identity.withLock { $0 = isOlderThanJournal ? list : stored } }
         _ = try first.edit(options) { $0["k"] = 1 }
         try first.set(["other": 1])
         try leaveLog(EditLogFixture.chain("k", from: 1, [2]), of: fixture.list, in: identity.withLock { $0 }, isOlder: true)
