@@ -48,6 +48,17 @@ struct ImportNamingTests {
         #expect((one[Keys.count], two[Keys.count], store[Keys.text]) == (1, 7, "old"))
     }
 
+    @Test("An import that another process has made meanwhile is not made again")
+    func madeByOthers() async throws {
+        let storage = InMemoryBackend()
+        let store = try ObservableStore(backend: storage)
+        try await store.importEntries(from: old, once: "old") { name in
+            do { _ = try storage.edit { $0["ObservableStorage.imports"] = ["old"] } } catch { Issue.record(error) }
+            return name
+        }
+        #expect(storage.load().values == ["ObservableStorage.imports": ["old"]])
+    }
+
     @Test("An import of no entries is not noted, so that it can be repeated")
     func nothing() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())

@@ -49,6 +49,21 @@ struct MigrationTests {
         #expect(store[key] == value)
     }
 
+    @Test("A value that is set while an earlier one is converted is converted instead, and not overwritten")
+    func setMeanwhile() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["interval": 1.5]))
+        let converted = Recorder<Double>()
+        let key = StorageKey("interval", default: 60).migrating(from: Double.self) { old in
+            converted.record(old)
+            // As another thread does.
+            store[StorageKey("interval", default: 0.0)] = 2.5
+            return Int(old)
+        }
+        try store.migrateValue(of: key)
+        #expect(converted.elements == [1.5, 2.5])
+        #expect(store.entries == ["interval": 2])
+    }
+
     @Test("A migration that throws leaves the stored value unchanged", arguments: Fixture.allCases)
     func failure(fixture: Fixture) async throws {
         let storage = try fixture.make(["interval": "soon"])

@@ -275,8 +275,11 @@ struct RenamedKeyTests {
         #expect(store[key] == 6)
         try await store.update { $0[key] = 7 }
         #expect(try storage.entries == ["delay": 7, "period": 7])
+        #expect(store[key] == 7)
+        #expect(store[StorageKey("period", default: "none")] == "none")
         store[StorageKey("period", default: 0)] = 8
         #expect(store[key] == 7)
+        #expect(await failures.next() == .undecodable(key: "period", expected: "String", found: "integer"))
         #expect(await failures.next() == .superseded(key: "delay", earlierName: "period"))
         store.remove(key)
         #expect(store.entries.isEmpty)

@@ -65,6 +65,32 @@ struct LayerTests {
         #expect(settings.port == 1)
     }
 
+    @Test("Of several files of a layer, the first one that has a value counts")
+    func severalFiles() throws {
+        let files = try Files()
+        let urls = ["first", "second"].map { files.folder.file($0 + ".plist") }
+        try files.write(["proxy": "first"], to: urls[0])
+        try files.write(["proxy": "second", "size": 2], to: urls[1])
+        for isMandatory in [false, true] {
+            let store = try ObservableStore(at: files.user, defaults: isMandatory ? [] : urls, mandatory: isMandatory ? urls : [])
+            #expect((store[proxy], store[StorageKey("size", default: 10)]) == ("first", 2))
+            #expect(store.stored(proxy).source == (isMandatory ? .mandatory(file: urls[0].path) : .defaults(file: urls[0].path)))
+        }
+    }
+
+    @Test("A changed default of a key that has a value is not told")
+    func hiddenDefault() async throws {
+        let files = try Files()
+        try files.write(["proxy": "one"], to: files.defaults)
+        try files.write(["proxy": "user"], to: files.user)
+        let store = try files.open()
+        var changes = store.changes(of: proxy).makeAsyncIterator()
+        try files.write(["proxy": "two"], to: files.defaults)
+        try await store.reload()
+        store[proxy] = "end"
+        #expect(await changes.next()?.newValue == "end")
+    }
+
     @Test("The configuration is that of the store's own file")
     func configuration() throws {
         let files = try Files()

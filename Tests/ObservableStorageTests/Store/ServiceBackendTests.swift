@@ -136,17 +136,21 @@ struct ServiceBackendTests {
         try await update
         #expect(store[Keys.count] == 2)
         // A read that began before an edit ends after its event.
+        let reads = service.loads
         service.hold(.beforeLoad)
         service.report(.changed)
-        _ = try await service.arrivals.elements { $0.contains(.beforeLoad) }
+        _ = try await service.arrivals.elements { $0.count { $0 == .beforeLoad } > reads }
         let later = store.changes(of: Keys.count)
         try external(service, "count", 3)
         #expect(await later.first { _ in true }?.newValue == 3)
         service.release(.beforeLoad)
         let one = StorageRevision(history: before.history, number: before.number + 1)
         service.report(.differences(StorageChanges(["count": 1], since: before, revision: one)))
-        await store.settle()
-        #expect(store[Keys.count] == 3 && store.storageRevision == service.memory.load().revision)
+        // After that read.
+        try await store.reload()
+        try external(service, "count", 4)
+        #expect(await later.first { _ in true }?.newValue == 4)
+        #expect(store[Keys.count] == 4 && store.storageRevision == service.memory.load().revision)
     }
 
     @Test("Differences that continue are applied without reading; a gap, and another history, are read")
@@ -207,6 +211,36 @@ struct ServiceBackendTests {
         #expect(error == ServiceBackend.lost)
         // What was stored nevertheless is found.
         #expect(await store.values(of: Keys.count).first { $0 == 8 } == 8)
+    }
+
+    @Test("Edits whose outcome is unknown, and that were not stored, are stored by the next attempt")
+    func notStored() async throws {
+        let service = ServiceBackend()
+        let store = try await ObservableStore.open(service)
+        service.refuse(ServiceBackend.lost)
+        let failure = await store.isolated { store in
+            store[Keys.count] = 1
+            return await store.flushFailure()
+        }
+        #expect(failure == ServiceBackend.lost.with(.kept))
+        try await store.flush()
+        #expect(service.memory.load().values == ["count": 1])
+    }
+
+    @Test("If one edit of a closure is refused, all edits of that closure are reverted, and no others")
+    func refusedTogether() async throws {
+        let service = ServiceBackend(["count": 0])
+        let store = try await ObservableStore.open(service)
+        let refusal = StorageError.unencodable(key: "text", reason: "it is refused")
+        service.refuse(refusal)
+        store.edit { transaction in
+            transaction[Keys.count] = 1
+            transaction[Keys.text] = "refused"
+        }
+        store[StorageKey("other", default: 0)] = 2
+        await #expect(throws: refusal) { try await store.flush() }
+        #expect(store.entries == ["count": 0, "other": 2])
+        #expect(service.memory.load().values == ["count": 0, "other": 2])
     }
 
     @Test("The entries with edits that wait for the storage are named until they are stored")

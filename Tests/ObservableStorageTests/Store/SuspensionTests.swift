@@ -50,6 +50,22 @@ struct SuspensionTests {
         #expect(try stored == ["count": 5])
     }
 
+    @Test("A suspended store writes nothing to a storage that is no file, either")
+    func waitingForOtherStorage() async throws {
+        let storage = InMemoryBackend()
+        let store = try ObservableStore(backend: storage)
+        await store.suspend()
+        store[Keys.count] = 5
+        await #expect(throws: StorageError.suspended(file: "memory", edits: .kept)) { try await store.flush() }
+        await #expect(throws: StorageError.suspended(file: "memory", edits: .rolledBack)) {
+            try await store.update { $0[Keys.count] = 6 }
+        }
+        #expect(storage.load().values.isEmpty)
+        store.resume()
+        try await store.flush()
+        #expect(storage.load().values == ["count": 5])
+    }
+
     @Test("Nothing that waits for a suspended store is reported as a failure")
     func noFailures() async throws {
         let store = try ObservableStore(at: file)
