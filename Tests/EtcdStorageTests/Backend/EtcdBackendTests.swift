@@ -341,6 +341,20 @@
             #expect(stored["sum"] == 3)
         }
 
+        @Test("A deletion is recorded beside the entries: an edit that has read very many is compared with that record")
+        func recordedDeletion() async throws {
+            let fixture = try await EtcdFixture()
+            let backend = try fixture.backend()
+            let record = RangeRequest(key: fixture.keys.fence)
+            func recorded() async throws -> Int64? {
+                try await fixture.client().call(record, deadline: .now + .seconds(60)).keyValues.first?.modRevision
+            }
+            try await backend.set(["a": 1, "b": 1])
+            #expect(try await recorded() == nil)
+            let stored = try await backend.set(["a": nil])
+            #expect(try await recorded() == stored.revision.map { Int64($0.number) })
+        }
+
         @Test("A transaction whose task is cancelled has taken effect if it does not throw, and has not if it does")
         func cancellation() async throws {
             let fixture = try await EtcdFixture()

@@ -28,6 +28,18 @@
             _ = try await fixture.client().call(revoke, deadline: .now + .seconds(60))
         }
 
+        @Test("A time to live is rounded up to whole seconds, of which there is one at least")
+        func wholeSeconds() throws {
+            let client = try EtcdClient(EtcdConfiguration(endpoints: ["127.0.0.1:1"], prefix: ""))
+            let follower = EtcdFollower(client, EntryKeys(prefix: ""), named: "etcd")
+            let durations: [(Duration, Int64)] = [
+                (.zero, 1), (.milliseconds(1), 1), (.seconds(2), 2), (.milliseconds(2_001), 3), (.seconds(-1), 1),
+            ]
+            for (duration, seconds) in durations {
+                #expect(EtcdPresence("a", key: [1], value: [1], timeToLive: duration, follower).timeToLive == seconds)
+            }
+        }
+
         @Test("A presence whose lease was revoked by a request without a response has ended")
         func revokedWithoutResponse() async throws {
             let requests = Recorder<[UInt8]>()

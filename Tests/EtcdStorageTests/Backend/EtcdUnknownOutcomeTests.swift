@@ -62,5 +62,44 @@
             let later = try await transaction.commit(entries, over: view.entries)
             #expect(later?["a"] == 1)
         }
+
+        @Test("One that took effect, although its first request had no response, is recognized by the next one and made once")
+        func repeatedRequest() async throws {
+            let fixture = try await EtcdFixture()
+            let client = try fixture.client()
+            let follower = EtcdFollower(client, fixture.keys, named: "etcd", timing: .patient)
+            follower.start()
+            defer { follower.stop() }
+            let view = try await follower.current(until: .now + .seconds(60))
+            // A member that loses its first response.
+            let requests = Recorder<[UInt8]>()
+            let server = try GRPCServer { call in
+                guard let request = call.receive() else { return }
+                requests.record(request)
+                let isLost = requests.elements.count == 1
+                Task {
+                    do {
+                        let response = try await EtcdCall.response(to: request, call.path, of: fixture.cluster.ports[0])
+                        if isLost { return call.closeConnection() }
+                        call.send(bytes: response.body)
+                        call.end()
+                    } catch {
+                        Issue.record(error)
+                        call.closeConnection()
+                    }
+                }
+            }
+            var configuration = fixture.configuration
+            configuration.endpoints = ["127.0.0.1:\(server.endpoint.port)"]
+            var transaction = EtcdTransaction(follower)
+            let grant = LeaseRequest.grant(timeToLive: 600)
+            transaction.lease = (try await client.call(grant, deadline: .now + .seconds(60)).lease, .now + .seconds(300))
+            transaction.client = try EtcdClient(configuration)
+            var entries = view.entries.stored(at: view.entries.revision)
+            entries.readKeys = ["a"]
+            entries["a"] = 1
+            #expect(try await transaction.commit(entries, over: view.entries)?["a"] == 1)
+            #expect(requests.elements.count == 2)
+        }
     }
 #endif

@@ -63,6 +63,14 @@ struct FileWatcherFileTests {
         #expect(await probe.sees("one"))
     }
 
+    @Test("A file whose times or permissions are changed is checked", arguments: FileWatcherOptions.all, [true, false])
+    func attributes(options: FileWatcherOptions, changesTimes: Bool) async throws {
+        try Disk.write(path, "one")
+        let probe = try await WatchProbe(path, options)
+        if changesTimes { Disk.touch(path) } else { try #require(chmod(path, 0o640) == 0) }
+        #expect(await probe.sees("one"))
+    }
+
     @Test("Other files of the folder are not reported")
     func neighbours() async throws {
         try Disk.write(path, "one")

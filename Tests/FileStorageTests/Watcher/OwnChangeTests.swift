@@ -62,6 +62,19 @@
             registration.cancel()
         }
 
+        @Test("The file that a watcher has put in place itself is watched soon")
+        func watchedReplacement() async throws {
+            // As in a commit: the deletion of the replaced file would be an event.
+            let replaced = open(path, O_RDONLY | O_CLOEXEC)
+            defer { close(replaced) }
+            let probe = try await WatchProbe(path)
+            try probe.watcher.session.withoutEvents { try rename("two", to: path) }
+            // The file is watched before it is looked at.
+            #expect(await probe.sees("two"))
+            try Disk.write(path, "three")
+            #expect(await probe.sees("three"))
+        }
+
         @Test("A write that a watcher makes itself is not reported to it, and the next one is")
         func write() async throws {
             let hub = InotifyHub(calls: .system)
@@ -133,6 +146,18 @@
             _ = Glibc.write(descriptor, "three", 5)
             for inbox in [inbox, others] { #expect(await inbox.first { $0 == .modified } != nil) }
             for registration in [registration, second] { registration.cancel() }
+        }
+
+        @Test("A watcher of one name in a folder takes no events from one of another name there")
+        func otherNames() async throws {
+            let hub = InotifyHub(calls: .system)
+            let (first, missing) = try register("missing", in: hub)
+            // The folder is watched for fewer events because of a name that is there.
+            let (second, _) = try register(in: hub)
+            try Disk.write(folder.path("missing"), "one")
+            try Disk.remove(folder.path("missing"))
+            #expect(await missing.first { _ in true } == .created)
+            for registration in [first, second] { registration.cancel() }
         }
 
         @Test("Everything is resolved again if the path leads to another folder meanwhile")
