@@ -192,17 +192,20 @@ extension FileSystemCalls {
         }
     }
 
-    private func makeMissingFolder(_ path: ResolvedPath) throws(SystemError) {
+    /// Creates a folder for this user only, regardless of the umask; returns false if another process has made it.
+    @discardableResult
+    func makeMissingFolder(_ path: ResolvedPath) throws(SystemError) -> Bool {
         do throws(SystemError) {
             try uninterrupted { () throws(SystemError) in try makeFolder(path, 0o700) }
         } catch let error where error.code == EEXIST {
-            return
+            return false
         }
         // The umask has removed permissions of the owner. With permissions for others, it is a folder that replaced the new one.
         guard let folder = try status(at: path), folder.kind == .folder, folder.owner == geteuid(), folder.permissions != 0o700,
             folder.permissions & 0o077 == 0
-        else { return }
+        else { return true }
         try ifAllowed { () throws(SystemError) in try setPermissionsOfPath(path, 0o700) }
+        return true
     }
 
     /// Waits until the names in the folder of a path have been written to the medium.

@@ -77,12 +77,7 @@ extension EditLogFolder {
         do throws(SystemError) {
             return try calls.enter(list.editLogs)
         } catch let error where error.code == ENOENT {
-            do throws(SystemError) {
-                try calls.uninterrupted { () throws(SystemError) in try calls.makeFolder(list.editLogs, 0o700) }
-                isNew = true
-            } catch let error where error.code == EEXIST {
-                // Another process made it meanwhile.
-            }
+            if try calls.makeMissingFolder(list.editLogs) { isNew = true }
             return try calls.enter(list.editLogs)
         }
     }

@@ -37,6 +37,20 @@ struct DurabilityTests {
         #expect(!FileManager.default.fileExists(atPath: fixture.logs))
     }
 
+    @Test("The folder of logs is for this user only, whatever the umask")
+    func umask() async throws {
+        let fixture = try EditLogFixture()
+        var calls = withoutRenaming
+        calls.makeFolder = { path, permissions throws(SystemError) in
+            try FileSystemCalls.live.makeFolder(path, permissions & ~0o177)
+        }
+        let store = try ObservableStore(backend: backend(fixture, calls: calls))
+        try store.set(1, for: key)
+        #expect(try FileManager.default.attributesOfItem(atPath: fixture.logs)[.posixPermissions] as? Int == 0o700)
+        #expect(fixture.logNames.count == 1)
+        try await store.close(discardingEdits: true)
+    }
+
     @Test("A commit releases its edits, and closing leaves only the list and its lock file")
     func commit() async throws {
         let fixture = try EditLogFixture()
