@@ -18,11 +18,12 @@ extension PropertyListFile {
         return reason.map { .unwritable(file: name, reason: $0) }
     }
 
-    /// The reason why the location, the file system or the data protection of the list allows no log; nil if none is found.
+    /// The reason why the location, the access, the file system or the data protection of the list allows no log; nil if none is found.
     var locationObjection: StorageError? {
         list.objection { target, folder throws(SystemError) in
             if let objection = lockObjection(to: target) { return objection }
             if let objection = try list.calls.mappingObjection(folder) { return objection }
+            if let objection = try EditLogFolder(list: target, calls: list.calls).objection() { return objection }
             return try protectionObjection(to: target, in: folder)
         }
     }

@@ -49,10 +49,8 @@ extension EditLogFolder {
             for attempt in 1...Self.maximumAttempts {
                 do throws(SystemError) {
                     let status = try calls.status(at: list)
-                    if let status, status.owner != geteuid() {
-                        objection = "it belongs to user \(status.owner), and only that user's edits are logged in \(path)"
-                        throw SystemError(EACCES)
-                    }
+                    objection = ownerObjection(status)
+                    if objection != nil { throw SystemError(EACCES) }
                     let folder = try open(isNew: &isNew)
                     objection = try self.objection(to: folder)
                     if objection != nil { throw SystemError(ENOTSUP) }
@@ -80,6 +78,25 @@ extension EditLogFolder {
             if try calls.makeMissingFolder(list.editLogs) { isNew = true }
             return try calls.enter(list.editLogs)
         }
+    }
+
+    /// The reason why no log can be made, as far as that is known without making one; nil if none is known.
+    func objection() throws(SystemError) -> String? {
+        if let objection = ownerObjection(try calls.status(at: list)) { return objection }
+        let folder = try calls.ifPresent { () throws(SystemError) in try calls.enter(list.editLogs) }
+        if let folder, let objection = try objection(to: folder) { return objection }
+        do throws(SystemError) {
+            let place = folder.map { ResolvedPath(".", in: $0) } ?? list.sibling(".")
+            try calls.uninterrupted { () throws(SystemError) in try calls.checkWriting(place) }
+            return nil
+        } catch {
+            return "\(error.reason) (making a log of edits in \(path))"
+        }
+    }
+
+    private func ownerObjection(_ list: FileStatus?) -> String? {
+        guard let list, list.owner != geteuid() else { return nil }
+        return "it belongs to user \(list.owner), and only that user's edits are logged in \(path)"
     }
 
     /// The reason why a log in the folder would not be safe; nil if it is.

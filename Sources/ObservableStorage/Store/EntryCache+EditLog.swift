@@ -19,13 +19,13 @@ extension ObservableStore {
     /// How long edits are kept that are not in the storage yet.
     ///
     /// It changes if a log of edits cannot be made, as on a full disk, and again once one could be made, which the first edit after all others
-    /// are written tries. Before the first edit, reading this property queries the file system.
+    /// are written tries. Reading this property queries the file system.
     public nonisolated var durability: EditDurability {
         if journaling?.isPurgeable == true { return .purgeable }
-        let (isOn, objection, hasFile) = cache.update { ($0.log.isOn, $0.log.objection, $0.log.file != nil) }
+        let (isOn, objection) = cache.update { ($0.log.isOn, $0.log.objection) }
         guard isOn, objection == nil else { return .flushed(reason: objection) }
-        if !hasFile, let objection = journaling?.locationObjection { return .flushed(reason: objection) }
-        return .immediate
+        // Also of a log in use, which does not count after the list was given to another user.
+        return journaling?.locationObjection.map { .flushed(reason: $0) } ?? .immediate
     }
 }
 

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyListCoding
+import Synchronization
 import TestSupport
 import Testing
 
@@ -48,6 +49,41 @@ struct DurabilityTests {
         try store.set(1, for: key)
         #expect(try FileManager.default.attributesOfItem(atPath: fixture.logs)[.posixPermissions] as? Int == 0o700)
         #expect(fixture.logNames.count == 1)
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("Durability tells that another user's list has no log, before an edit as well as after one", arguments: [false, true])
+    func otherUsersList(hasEdited: Bool) async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        let isGiven = Atomic(false)
+        var calls = withoutRenaming
+        calls.statusOfPath = { [name = fixture.list.name] path, followsLinks throws(SystemError) in
+            var status = try FileSystemCalls.live.statusOfPath(path, followsLinks)
+            if path.name == name, isGiven.load(ordering: .relaxed) { status.owner = 12_345 }
+            return status
+        }
+        let store = try ObservableStore(backend: backend(fixture, calls: calls))
+        if hasEdited { try store.set(2, for: key) }
+        #expect(store.durability == .immediate)
+        isGiven.store(true, ordering: .relaxed)
+        guard case .flushed(let reason?) = store.durability else { throw CocoaError(.fileReadUnknown) }
+        #expect("\(reason)".contains("it belongs to user 12345"))
+        try await store.close(discardingEdits: true)
+    }
+
+    @Test("Durability tells before the first edit that no log can be made", arguments: ["writable by others", "not writable"])
+    func unusableFolder(_ kind: String) async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        var calls = FileSystemCalls.live
+        if kind == "not writable" {
+            calls.checkWriting = { path throws(SystemError) in if path.name == "." { throw SystemError(EROFS) } }
+        } else {
+            try FileManager.default.createDirectory(atPath: fixture.logs, withIntermediateDirectories: false)
+            try #require(chmod(fixture.logs, 0o777) == 0)
+        }
+        let store = try ObservableStore(backend: backend(fixture, calls: calls))
+        guard case .flushed(_?) = store.durability else { throw CocoaError(.fileReadUnknown) }
+        #expect(fixture.logNames.isEmpty)
         try await store.close(discardingEdits: true)
     }
 
