@@ -40,6 +40,11 @@ struct ValueLayers: Sendable {
         mandatory.isEmpty ? nil : name.leaf(mandatory[name.own]) ?? name.fallback.flatMap { name.leaf(mandatory[$0]) }
     }
 
+    /// Whether the default of a key would be used if nothing was stored, so that reading may store it.
+    func allowDefault(of name: EntryName) -> Bool {
+        fallback(of: name) == nil && mandatory(name) == nil
+    }
+
     /// The value of a key that is used while none is stored.
     func fallback(of name: EntryName) -> PropertyListValue? {
         if registered.isEmpty, defaults.isEmpty { return nil }

@@ -169,7 +169,7 @@ extension StorageKey {
     }
 }
 
-/// The condition under which reading a key writes its default.
+/// The condition under which reading a key writes its default; not while a registered value, or one of an administrator, is used instead.
 public enum DefaultPersistence: Sendable, Hashable {
     /// Reading writes nothing.
     case never

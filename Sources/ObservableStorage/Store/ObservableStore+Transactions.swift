@@ -169,6 +169,7 @@ extension ObservableStore {
         // If the storage could not be opened, the stored values are unknown.
         guard key.definition.storesDefault, synchronizer.availability.isOpened else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
+        guard cache.update({ $0.layers.allowDefault(of: key.definition.entryName) }) else { return }
         do throws(StorageError) {
             try edit(derivedFrom: key, origin: .local) { stored, entry, version in
                 cache.storable(key.editsOfDefault(in: entry, at: version, stored), in: backend)

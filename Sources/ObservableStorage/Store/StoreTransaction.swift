@@ -146,6 +146,7 @@ public struct StoreTransaction: KeyValueAccess {
     private func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
+        guard layers.allowDefault(of: key.definition.entryName) else { return }
         let edits = key.editsOfDefault { contents[$0] }
         if let edits = cache.storable(edits, in: backend) { contents.apply(edits) }
     }

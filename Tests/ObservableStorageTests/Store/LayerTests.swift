@@ -197,6 +197,22 @@ struct LayerTests {
         for await value in store.values(of: proxy) where value == "newer" { break }
     }
 
+    @Test("Reading stores the default of a key only while no layer has a value for it", arguments: [true, false])
+    func persistedDefault(isMandatory: Bool) async throws {
+        let files = try Files()
+        let layer = isMandatory ? files.mandatory : files.defaults
+        try files.write(["size": 5], to: layer)
+        let store = try files.open()
+        let size = StorageKey("size", persistsDefault: .always, default: 10)
+        #expect(store[size] == 5)
+        #expect(try await store.update { $0[size] } == 5)
+        #expect(store.entries.isEmpty)
+        try files.write(nil, to: layer)
+        try await store.reload()
+        #expect(store[size] == 10)
+        #expect(store.entries == ["size": 10])
+    }
+
     @Test("A scene has the mandatory value, and inherits defaults")
     func scene() throws {
         let files = try Files()
