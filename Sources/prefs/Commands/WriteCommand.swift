@@ -31,7 +31,7 @@ extension Command {
               --dict-add   FILE KEY --dict-add NAME VALUE ...     the dictionary with these entries set
 
             One value may be -, for the text on standard input without its last line break. With --raw its bytes are used unchanged, as a string
-            or, with --data, as the data itself. This copies every value exactly, except for line breaks at the end of a string:
+            or, with --data, as the data itself. This copies every value exactly, except for the string - and line breaks at the end of a string:
               prefs write FILE KEY --type "$(prefs type OTHER KEY)" -- "$(prefs read OTHER KEY)"
             """
     ) { arguments, _ in
