@@ -229,7 +229,8 @@ import Testing
     @Test("An edit that is stored although its response was too large is not sent again, also if its event does not come")
     func largeMessageWithoutEvent() async throws {
         let isRequested = DispatchSemaphore(value: 0)
-        let (token, compared) = (Lock<KeyValue?>(nil), Recorder<Int64>())
+        let token = Lock<KeyValue?>(nil)
+        let compared = Recorder<Int64>()
         let member = try ScriptedMember(range: Self.range([], at: 5)) { _, connection in
             connection.create()
             // At once, and for the next commit.

@@ -32,10 +32,10 @@ struct HTTP2DeliveryTests {
     @Test("A server cannot execute a request whose end was not sent", arguments: [100, 100_000], [false, true])
     func incomplete(size: Int, isClosed: Bool) async throws {
         let (arrivals, arrived) = AsyncStream.makeStream(of: Void.self)
-        let server = try HTTP2Server { connection in
+        // What is more than 64 KB waits for its permission.
+        let server = try HTTP2Server([:], window: 0) { connection in
             _ = connection.peer.receive(.data)
             arrived.yield()
-            // More than 64 KB wait for its permission.
             if isClosed { connection.finish() } else { connection.receiveEnd() }
         }
         let connection = try await server.connect()
