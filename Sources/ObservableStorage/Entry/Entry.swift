@@ -45,6 +45,11 @@ final class Entry: Observable, @unchecked Sendable {
         content.pendingRevision == 0 && content.observers.isEmpty && content.history.isDispensable && !isTracked
     }
 
+    /// Whether the entry has no state to keep.
+    var isVacant: Bool {
+        content.value == nil && content.pendingRevision == 0 && content.observers.isEmpty && !isTracked
+    }
+
     /// The number of changes to the result of reading the entry. A reading made at a version is valid while the version is the same.
     var version: UInt64 {
         changes.load(ordering: .sequentiallyConsistent)
@@ -178,11 +183,6 @@ extension Entry {
             var found: Set<[String]> = []
             self.paths = paths[..<begunPaths] + paths[begunPaths...].filter { found.insert($0).inserted }
             distinctPaths = self.paths?.count ?? 0
-        }
-
-        /// Whether the entry has no state to keep.
-        var isVacant: Bool {
-            value == nil && pendingRevision == 0 && observers.isEmpty
         }
 
         /// Removes an edit that is now on disk, unless the entry has been edited again; later edits inside its dictionary remain pending.

@@ -101,7 +101,7 @@ struct EntryTable: Sendable {
 
     /// Removes an entry without state that is not referenced elsewhere, and returns it, to be released outside locks.
     mutating func forgetIfVacant(_ name: String) -> Entry? {
-        guard let index = indices[name], entries[index].content.isVacant, isKnownUniquelyReferenced(&entries[index]) else { return nil }
+        guard let index = indices[name], entries[index].isVacant, isKnownUniquelyReferenced(&entries[index]) else { return nil }
         let entry = entries[index]
         if copied?.values[name] != nil { isCopyStale = true }
         let last = entries.removeLast()
@@ -146,7 +146,7 @@ struct EntryTable: Sendable {
     // removed.
     private mutating func sweep() {
         var kept: [Entry] = []
-        for index in entries.indices where !entries[index].content.isVacant || !isKnownUniquelyReferenced(&entries[index]) {
+        for index in entries.indices where !entries[index].isVacant || !isKnownUniquelyReferenced(&entries[index]) {
             kept.append(entries[index])
         }
         keep(kept)

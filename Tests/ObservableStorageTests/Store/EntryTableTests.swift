@@ -139,6 +139,18 @@ struct EntryTableTests {
         #expect(table.values(at: 3).values.values == stored.merging(["edited": 7]) { $1 })
     }
 
+    @Test("An entry whose reads were tracked is kept: its observers are to be told of later changes")
+    func tracked() {
+        var table = EntryTable(["value": 1], store: 1)
+        for name in ["value", "missing"] { table.ensureEntry(name).access() }
+        let identities = ["value", "missing"].map { table.ensureEntry($0).id }
+        #expect(table.rebase(on: ["value": 1]).entries.isEmpty)
+        #expect(table.forgetIfVacant("missing") == nil)
+        for number in 0..<1_000 { _ = table.ensureEntry("\(number)") }
+        #expect(["value", "missing"].map { table.ensureEntry($0).id } == identities)
+        #expect(table.count < 200)
+    }
+
     @Test("An entry is kept while a reader of another type needs what is known of it")
     func misread() throws {
         let text = ObjectIdentifier(String.self)

@@ -49,4 +49,59 @@ struct TrackingTests {
         person.age = 2
         #expect(woken.elements == ["age"])
     }
+
+    @Test("Reads are tracked before the first change of an entry, after it, and by several observers", arguments: [nil, 7])
+    func tracked(stored: Int?) throws {
+        let store = try ObservableStore(backend: InMemoryBackend(stored.map { ["age": .integer(PropertyListInteger(Int64($0)))] } ?? [:]))
+        let age = store.stored(PersonKeys().age)
+        let woken = Recorder<Int>()
+        func track(_ number: Int) {
+            withObservationTracking {
+                _ = age.value
+            } onChange: {
+                woken.record(number)
+            }
+        }
+        func expectWoken(_ numbers: [Int], by change: () -> Void) {
+            let before = woken.elements.count
+            change()
+            #expect(woken.elements.dropFirst(before).sorted() == numbers)
+        }
+        track(1)
+        track(2)
+        expectWoken([1, 2]) { age.value = 1 }
+        expectWoken([]) { age.value = 2 }
+        track(3)
+        expectWoken([3]) { age.remove() }
+        track(4)
+        age.value = 0
+        age.value = 3
+        #expect(woken.elements.count == 4)
+        let untracked = store.stored(StorageKey("changed", default: 0))
+        untracked.value = 1
+        withObservationTracking {
+            _ = untracked.value
+        } onChange: {
+            woken.record(5)
+        }
+        expectWoken([5]) { untracked.value = 2 }
+    }
+
+    @Test("A tracked read is remembered although its key is released, and other names are used and removed")
+    func releasedKey() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let woken = Recorder<Int>()
+        withObservationTracking {
+            _ = store.stored(StorageKey("row", default: 0)).value
+        } onChange: {
+            woken.record(1)
+        }
+        for number in 0..<1_000 {
+            let other = StorageKey("\(number)", default: 0)
+            store[other] = 1
+            store.remove(other)
+        }
+        store[StorageKey("row", default: 0)] = 1
+        #expect(woken.elements == [1])
+    }
 }
