@@ -83,10 +83,12 @@ extension StorageKey {
         return edits
     }
 
-    /// The edits that store the default, if reading the key has to; nil otherwise.
+    /// The stored form of the default, if reading the key has to store it; nil otherwise, and if it cannot be stored, which setting reports.
     ///
     /// - Parameter entry: the key's own entry, which caches the decoded value; see ``decoded(_:in:at:)``.
-    func editsOfDefault(in entry: Entry? = nil, at version: UInt64 = 0, _ stored: (String) -> PropertyListValue?) -> EntryEdits? {
+    func defaultToStore(
+        in entry: Entry? = nil, at version: UInt64 = 0, _ stored: (String) -> PropertyListValue?
+    ) -> PropertyListValue? {
         let name = definition.entryName
         let location = name.location(stored)
         if let present = location.leaf(stored(location.own)) {
@@ -100,12 +102,7 @@ extension StorageKey {
         } else if persistsDefault != .whenMissing, persistsDefault != .always {
             return nil
         }
-        do throws(StorageError) {
-            return try self.stored(defaultValue).map { value throws(StorageError) in try edits(storing: value, over: stored) }
-        } catch {
-            // Setting the key reports the error.
-            return nil
-        }
+        return storedForm(of: defaultValue)
     }
 
     /// The paths of the edits above that concern one value in the dictionary of an entry.

@@ -171,11 +171,12 @@ extension ObservableStore {
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
         guard cache.update({ $0.layers.allowDefault(of: key.definition.entryName) }) else { return }
         do throws(StorageError) {
-            try edit(derivedFrom: key, origin: .local) { stored, entry, version in
-                cache.storable(key.editsOfDefault(in: entry, at: version, stored), in: backend)
+            try edit(derivedFrom: key, origin: .local) { (stored, entry, version) throws(StorageError) in
+                guard let value = key.defaultToStore(in: entry, at: version, stored) else { return nil }
+                return cache.storable(try key.edits(storing: value, over: stored), in: backend)
             }
         } catch {
-            // The store is closed. Reading returns the default nevertheless.
+            // The store is closed, or a value on the path is not a dictionary. Reading returns the default nevertheless.
         }
     }
 
@@ -210,8 +211,8 @@ extension ObservableStore {
 
 extension EntryCache {
     /// The edits that reading makes, with the values as they will be stored; nil if one cannot be stored, which is reported once.
-    func storable(_ edits: EntryEdits?, in backend: any StorageBackend) -> EntryEdits? {
-        guard var storable = edits else { return nil }
+    func storable(_ edits: EntryEdits, in backend: any StorageBackend) -> EntryEdits? {
+        var storable = edits
         for case (let name, let value?) in storable {
             do throws(StorageError) {
                 if update({ $0.refusedMigrations[name] == value }) { return nil }

@@ -34,10 +34,6 @@ public struct StoreTransaction: KeyValueAccess {
             latest.editedKeys.reduce(into: [:]) { $0.updateValue(latest[$1], forKey: $1) }
         }
 
-        func apply(_ edits: EntryEdits) {
-            for (name, value) in edits { latest[name] = value }
-        }
-
         /// Sets or removes values, all or none.
         func set(_ leaves: [(name: EntryName, value: PropertyListValue?)]) throws(StorageError) {
             // The first one throws by itself.
@@ -147,8 +143,12 @@ public struct StoreTransaction: KeyValueAccess {
         guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
         guard layers.allowDefault(of: key.definition.entryName) else { return }
-        let edits = key.editsOfDefault { contents[$0] }
-        if let edits = cache.storable(edits, in: backend) { contents.apply(edits) }
+        guard let value = key.defaultToStore({ contents[$0] }), let edits = cache.storable([key.name: value], in: backend) else { return }
+        do throws(StorageError) {
+            for case let value? in edits.values { try edit(key, value) }
+        } catch {
+            // A value on the path is not a dictionary. Reading returns the default nevertheless.
+        }
     }
 
     var snapshot: StoreSnapshot {

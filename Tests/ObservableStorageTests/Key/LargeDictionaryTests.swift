@@ -113,6 +113,30 @@ struct LargeDictionaryTests {
         check(try storage.open())
     }
 
+    @Test("A default that a transaction stores by reading is an edit of one value in the dictionary", arguments: Fixture.quick)
+    func persistedDefault(fixture: Fixture) async throws {
+        let storage = try fixture.make(["d": .dictionary(Self.numbers)])
+        let store = try storage.open()
+        await store.suspend()
+        store.edit { transaction in
+            func memory() -> UInt? {
+                transaction[StorageKey<PropertyListValue?>("d")]?.dictionary.map { unsafeBitCast($0, to: UInt.self) }
+            }
+            // What was read has the dictionary.
+            transaction[key(0)] = -1
+            let first = memory()
+            for name in ["a", "b"] { #expect(transaction[StorageKey("d", name, persistsDefault: .whenMissing, default: 7)] == 7) }
+            #expect(memory() == first)
+            // A value on the path is no dictionary.
+            #expect(transaction[StorageKey("d", "k1", "c", persistsDefault: .whenMissing, default: 7)] == 7)
+        }
+        _ = try storage.edit { $0["d"] = .dictionary(Self.numbers.merging(["k2": -2]) { $1 }) }
+        store.resume()
+        try await store.close()
+        let expected = Self.numbers.merging(["k0": -1, "a": 7, "b": 7, "k2": -2]) { $1 }
+        #expect(try storage.entries == ["d": .dictionary(expected)])
+    }
+
     @Test("An edit of a transaction that is refused in one of its entries changes none, and depends on that entry")
     func refused() async throws {
         let service = ServiceBackend(["d": 1])
