@@ -83,10 +83,15 @@ extension EditLogFolder {
     /// The reason why no log can be made, as far as that is known without making one; nil if none is known.
     func objection() throws(SystemError) -> String? {
         if let objection = ownerObjection(try calls.status(at: list)) { return objection }
-        let folder = try calls.ifPresent { () throws(SystemError) in try calls.enter(list.editLogs) }
-        if let folder, let objection = try objection(to: folder) { return objection }
         do throws(SystemError) {
-            let place = folder.map { ResolvedPath(".", in: $0) } ?? list.sibling(".")
+            var place = list.sibling(".")
+            do throws(SystemError) {
+                let folder = try calls.enter(list.editLogs)
+                if let objection = try objection(to: folder) { return objection }
+                place = ResolvedPath(".", in: folder)
+            } catch let error where error.code == ENOENT {
+                // It can be made.
+            }
             try calls.uninterrupted { () throws(SystemError) in try calls.checkWriting(place) }
             return nil
         } catch {

@@ -169,7 +169,8 @@ extension StorageKey {
     }
 }
 
-/// The condition under which reading a key writes its default; not while a registered value, or one of an administrator, is used instead.
+/// The condition under which reading a key writes its default. Nothing is written while a layer has a value for it: a registered one, or one
+/// of an administrator.
 public enum DefaultPersistence: Sendable, Hashable {
     /// Reading writes nothing.
     case never

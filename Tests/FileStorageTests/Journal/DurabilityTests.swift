@@ -71,12 +71,15 @@ struct DurabilityTests {
         try await store.close(discardingEdits: true)
     }
 
-    @Test("Durability tells before the first edit that no log can be made", arguments: ["writable by others", "not writable"])
+    @Test(
+        "Durability tells before the first edit that no log can be made", arguments: ["writable by others", "not writable", "not a folder"])
     func unusableFolder(_ kind: String) async throws {
         let fixture = try EditLogFixture(["k": 1])
         var calls = FileSystemCalls.live
         if kind == "not writable" {
             calls.checkWriting = { path throws(SystemError) in if path.name == "." { throw SystemError(EROFS) } }
+        } else if kind == "not a folder" {
+            try Data().write(to: URL(fileURLWithPath: fixture.logs))
         } else {
             try FileManager.default.createDirectory(atPath: fixture.logs, withIntermediateDirectories: false)
             try #require(chmod(fixture.logs, 0o777) == 0)
