@@ -54,9 +54,9 @@ struct EtcdPresence: Sendable {
         do {
             response = try await client.call(request, deadline: .now + client.callTimeout)
         } catch {
-            // The response is never too large.
             let failure = EtcdFailure(tooLarge: error)
-            if failure != nil || (error as? EtcdUnavailable)?.mayHaveArrived == false { isUncertain = wasUncertain }
+            // An earlier attempt of the same request may have arrived; the response to this one is never too large.
+            if failure != nil && error is EtcdFailure || (error as? EtcdUnavailable)?.mayHaveArrived == false { isUncertain = wasUncertain }
             throw failure.map { StorageError.tooLarge(key: name, reason: "\(follower.name) does not take it: \($0)") } ?? error
         }
         isUncertain = false

@@ -67,7 +67,7 @@ struct EtcdTransaction: Sendable {
             do {
                 response = try await client.call(request, deadline: .now + client.callTimeout)
             } catch let failure as EtcdFailure where failure.isTooLarge {
-                throw refusal(of: request, failure)
+                throw refusal(of: request, with: entries, failure)
             } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
                 // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
@@ -78,7 +78,7 @@ struct EtcdTransaction: Sendable {
                 do { (before, storedRevision) = (revision, try await prevent(attempt)) } catch { throw unknownOutcome }
                 guard revision != 0 else { throw unknownOutcome }
                 unknown = nil
-                guard let storedRevision else { throw refusal(of: request, failure) }
+                guard let storedRevision else { throw refusal(of: request, with: entries, failure) }
                 revision = before
                 return try await stored(attempt, at: storedRevision)
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
@@ -132,15 +132,14 @@ struct EtcdTransaction: Sendable {
     }
 
     /// The error for a request that is too large.
-    private func refusal(of request: TxnRequest, _ failure: EtcdFailure) -> StorageError {
-        let (reads, writes) = (request.compares.count, request.success.count)
-        // No edit takes fewer: the key, the token, the fence of a deletion, and the number of the history.
-        if failure.isForOperations, writes <= 4, reads <= writes {
-            let reason = "\(failure): the cluster allows fewer operations in a transaction than any edit needs; raise its --max-txn-ops"
+    private func refusal(of request: TxnRequest, with entries: StorageEntries, _ failure: EtcdFailure) -> StorageError {
+        let compared = request.compares.count > request.success.count
+        if failure.isForOperations, entries.editedKeys.count == 1, !compared {
+            let reason = "\(failure): the cluster allows fewer operations in a transaction than an edit needs; raise its --max-txn-ops"
             return .unwritable(file: follower.name, reason: reason)
         }
-        let depends = reads > writes ? ", and it depends on \(reads - 1) entries that were read" : ""
-        return .tooLarge(key: nil, reason: "\(follower.name) does not take it: \(failure)\(depends)")
+        let read = compared ? ", and it compares \(request.compares.count) keys, because it depends on what was read" : ""
+        return .tooLarge(key: nil, reason: "\(follower.name) does not take it: \(failure)\(read)")
     }
 
     /// Whether there is nothing to find out about an attempt.

@@ -25,8 +25,8 @@ public protocol StorageBackend: Sendable {
     /// - Returns: all entries now stored, as they will be read back, with their revision.
     /// - Throws: the error of the closure; ``StorageError/unencodable(key:reason:underlying:)`` with the name of an entry that cannot be stored as
     ///   edited, and nothing is stored: a store then reverts that edit and continues with the others;
-    ///   ``StorageError/tooLarge(key:reason:)`` if nothing is stored because the edits are too large: a store then divides its own edits, and
-    ///   reverts what cannot be divided;
+    ///   ``StorageError/tooLarge(key:reason:)`` if nothing is stored because the edits are too large: with a key, a store then reverts the edit
+    ///   of that entry, and without, it divides its own edits, and reverts what cannot be divided;
     ///   ``StorageError/outcomeUnknown(storage:reason:edits:)`` if the edits may have been stored or not: a store then repeats its own edits, and
     ///   leaves it to the caller to repeat a transaction.
     nonisolated(nonsending) func edit(_ body: @Sendable (inout StorageEntries) throws -> Void) async throws -> StorageEntries

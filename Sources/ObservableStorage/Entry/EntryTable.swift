@@ -143,7 +143,7 @@ struct EntryTable: Sendable {
     }
 
     // Any number of names may be used: each time the count has doubled, entries without state that are not referenced elsewhere are
-    // removed.
+    // removed, except those that Observation has tracked, which may still be observed.
     private mutating func sweep() {
         var kept: [Entry] = []
         for index in entries.indices where !entries[index].isVacant || !isKnownUniquelyReferenced(&entries[index]) {

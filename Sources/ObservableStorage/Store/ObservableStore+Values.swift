@@ -100,10 +100,12 @@ extension ObservableStore: KeyValueAccess {
         let isKnown = failure == nil && !found.isUnconfirmed
         let isReported =
             isKnown ? false : cache.recordDecoding(key, found.entry, revision: found.revision, failure, insteadOf: good)
-        // Not cached if the default could not be stored, so that the next read tries again, or is evaluated by each read.
+        // Not cached if the default could not be stored, so that the next read tries again, or is evaluated by each read. Beside the value of
+        // a layer it is not stored.
         let hasDynamicDefault = definition.traits.hasDynamicDefault
         let mayBeDefault = found.entry.stored == nil || failure != nil && hasDynamicDefault
-        let isKept = !mayBeDefault || !definition.storesDefault && !hasDynamicDefault
+        let mayBeStored = definition.storesDefault && found.entry.registered == nil
+        let isKept = !mayBeDefault || !mayBeStored && !hasDynamicDefault
         if isKept, !ignoresOverride { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
     }

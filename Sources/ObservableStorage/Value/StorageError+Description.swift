@@ -48,9 +48,9 @@ extension StorageError: CustomStringConvertible {
         case .unencodable(let key, let reason, _):
             "key \"\(key)\": cannot be stored: \(reason); what was stored before is unchanged"
         case .tooLarge(let key?, let reason):
-            "key \"\(key)\": too large for the storage: \(reason); nothing was changed; store a smaller value"
+            "key \"\(key)\": too large for the storage: \(reason); nothing was stored; store a smaller value"
         case .tooLarge(nil, let reason):
-            "too large for one commit: \(reason); nothing was changed; make the edits in smaller steps"
+            "too large for one commit: \(reason); nothing was stored; make the edits in smaller steps"
         case .outcomeUnknown(let storage, let reason, let edits):
             "\(storage): it is not known whether the edits were stored: \(reason)\(Self.text(edits))"
         case .historyLost(let storage, let reason):

@@ -213,6 +213,25 @@ struct LayerTests {
         #expect(store.entries == ["size": 10])
     }
 
+    @Test("A key that persists its default decodes the value of a layer once")
+    func persistedDefaultDecodedOnce() throws {
+        let files = try Files()
+        try files.write(["size": "5"], to: files.defaults)
+        let store = try files.open()
+        let decoded = Recorder<String>()
+        let size = StorageKey<Int>(
+            "size",
+            codec: .custom(
+                encode: { .string("\($0)") },
+                decode: { stored in
+                    let text = try String(propertyListValue: stored)
+                    decoded.record(text)
+                    return try #require(Int(text))
+                }), persistsDefault: .whenMissing, default: 10)
+        for _ in 1...3 { #expect(store[size] == 5) }
+        #expect(decoded.elements == ["5"])
+    }
+
     @Test("A scene has the mandatory value, and inherits defaults")
     func scene() throws {
         let files = try Files()
