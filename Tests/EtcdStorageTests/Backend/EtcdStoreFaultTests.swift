@@ -190,6 +190,17 @@ import Testing
         #expect(await changes.reduce(into: []) { $0.append($1.newValue) } == [1])
     }
 
+    /// The response to a transaction at revision 6 whose message is too large in one direction, after keeping the token that it writes.
+    private static func tooLarge(_ request: TxnRequest, keeping token: borrowing Lock<KeyValue?>) -> EtcdFailure {
+        do {
+            let written = try self.token(of: request, at: 6)
+            token.withLock { $0 = written }
+        } catch {
+            Issue.record(error)
+        }
+        return EtcdFailure(code: 8, message: "grpc: received message larger than max (5 vs. 4)")
+    }
+
     @Test("If a message is too large, an edit is reverted only if it is not stored", arguments: [true, false])
     func largeMessage(isStored: Bool) async throws {
         let isRequested = DispatchSemaphore(value: 0)
@@ -203,13 +214,7 @@ import Testing
         }
         member.answerTransactions { request throws(EtcdFailure) in
             if request.puts.contains(where: { $0.key == EntryKeys(prefix: "p").start + "a".utf8 }) {
-                do {
-                    let written = try Self.token(of: request, at: 6)
-                    token.withLock { $0 = written }
-                } catch {
-                    Issue.record(error)
-                }
-                throw EtcdFailure(code: 8, message: "grpc: received message larger than max (5 vs. 4)")
+                throw Self.tooLarge(request, keeping: token)
             }
             // Whoever asks what has become of it.
             isRequested.signal()
@@ -241,14 +246,8 @@ import Testing
         }
         member.answerTransactions { request throws(EtcdFailure) in
             if request.puts.contains(where: { $0.key == EntryKeys(prefix: "p").start + "a".utf8 }) {
-                do {
-                    let written = try Self.token(of: request, at: 6)
-                    token.withLock { $0 = written }
-                } catch {
-                    Issue.record(error)
-                }
                 compared.record(-1)
-                throw EtcdFailure(code: 8, message: "grpc: received message larger than max (5 vs. 4)")
+                throw Self.tooLarge(request, keeping: token)
             }
             compared.record(request.compares[0].modRevision)
             isRequested.signal()

@@ -205,3 +205,19 @@ final class CallRecorder: Sendable {
         return calls
     }
 }
+
+extension FileSystemCalls {
+    /// These calls, with each status as it is changed by a closure: files of another owner, for example.
+    func seeing(_ change: @escaping @Sendable (inout FileStatus) -> Void) -> FileSystemCalls {
+        @Sendable func seen(_ found: FileStatus) -> FileStatus {
+            var status = found
+            change(&status)
+            return status
+        }
+        var calls = self
+        calls.statusOfDescriptor = { [statusOfDescriptor] descriptor throws(SystemError) in seen(try statusOfDescriptor(descriptor)) }
+        calls.statusOfPath = { [statusOfPath] path, followsLinks throws(SystemError) in seen(try statusOfPath(path, followsLinks)) }
+        calls.untimedStatus = { [untimedStatus] folder, name throws(SystemError) in seen(try untimedStatus(folder, name)) }
+        return calls
+    }
+}

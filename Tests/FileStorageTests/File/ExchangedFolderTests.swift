@@ -96,15 +96,9 @@ import Testing
 
         /// Calls that see everything but the folder that must not be touched as another user's.
         func calls(_ recorded: FileSystemCalls) -> FileSystemCalls {
-            @Sendable func seen(_ status: FileStatus) -> FileStatus {
-                var status = status
-                if !ownInodes.contains(status.identity.inode), status.owner == geteuid() { status.owner = 65_534 }
-                return status
+            var calls = recorded.seeing { status in
+                if !self.ownInodes.contains(status.identity.inode), status.owner == geteuid() { status.owner = 65_534 }
             }
-            var calls = recorded
-            calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try recorded.statusOfDescriptor(descriptor)) }
-            calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try recorded.statusOfPath(path, followsLinks)) }
-            calls.untimedStatus = { folder, name throws(SystemError) in seen(try recorded.untimedStatus(folder, name)) }
             calls.setOwner = { descriptor, _, _ throws(SystemError) in
                 let inode = try FileSystemCalls.live.statusOfDescriptor(descriptor).identity.inode
                 #expect(!self.ownInodes.contains(inode), "a file that was found changes its owner")
@@ -278,16 +272,7 @@ extension ExchangedFolderTests {
         try folder.link("one", to: "two")
         let names: [(String, uid_t)] = [("theirs", 65_534), ("theirs/list", 65_534), ("two", 65_534), ("one", 65_533)]
         let owners = Dictionary(uniqueKeysWithValues: try names.map { (try folder.status($0.0).identity.inode, $0.1) })
-        let live = FileSystemCalls.live
-        @Sendable func seen(_ status: FileStatus) -> FileStatus {
-            var status = status
-            status.owner = owners[status.identity.inode] ?? status.owner
-            return status
-        }
-        var calls = live
-        calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try live.statusOfDescriptor(descriptor)) }
-        calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try live.statusOfPath(path, followsLinks)) }
-        calls.untimedStatus = { folder, name throws(SystemError) in seen(try live.untimedStatus(folder, name)) }
+        var calls = FileSystemCalls.live.seeing { $0.owner = owners[$0.identity.inode] ?? $0.owner }
         calls.setOwner = { _, _, _ in }
         let error = #expect(throws: StorageError.self) {
             try PropertyListFile(at: folder.file("one/list"), configuration: .init(), calls: calls).set(["a": 2])
@@ -303,17 +288,11 @@ extension ExchangedFolderTests {
         try PropertyListValue.dictionary(["a": 1]).encoded(as: .binary).write(to: folder.file("theirs/list"))
         let theirs = Lock(Set(try ["theirs", "theirs/list"].map { try folder.status($0).identity.inode }))
         let isTheirs = Lock(true)
-        let live = FileSystemCalls.live
-        @Sendable func seen(_ status: FileStatus) -> FileStatus {
-            var status = status
-            let isOthers = status.kind == .link ? isTheirs.withLock { $0 } : theirs.withLock { $0.contains(status.identity.inode) }
+        var calls = FileSystemCalls.live.seeing { status in
+            let inode = status.identity.inode
+            let isOthers = status.kind == .link ? isTheirs.withLock { $0 } : theirs.withLock { $0.contains(inode) }
             if isOthers { status.owner = 65_534 }
-            return status
         }
-        var calls = live
-        calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try live.statusOfDescriptor(descriptor)) }
-        calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try live.statusOfPath(path, followsLinks)) }
-        calls.untimedStatus = { folder, name throws(SystemError) in seen(try live.untimedStatus(folder, name)) }
         calls.setOwner = { _, _, _ in }
         let path = try folder.link("link", to: "theirs") + "/list"
         let file = PropertyListFile(

@@ -222,16 +222,7 @@ struct JournalAccessTests {
     /// A reader of a list whose calls see some files as another user's.
     private func reader(_ fixture: JournalFixture, seeing others: [String]) throws -> PropertyListFile {
         let inodes = Set(try others.compactMap { try FileSystemCalls.live.status(at: $0)?.identity.inode })
-        let live = FileSystemCalls.live
-        @Sendable func seen(_ status: FileStatus) -> FileStatus {
-            var status = status
-            if inodes.contains(status.identity.inode) { status.owner = 65_534 }
-            return status
-        }
-        var calls = live
-        calls.statusOfDescriptor = { descriptor throws(SystemError) in seen(try live.statusOfDescriptor(descriptor)) }
-        calls.statusOfPath = { path, followsLinks throws(SystemError) in seen(try live.statusOfPath(path, followsLinks)) }
-        calls.untimedStatus = { folder, name throws(SystemError) in seen(try live.untimedStatus(folder, name)) }
+        let calls = FileSystemCalls.live.seeing { if inodes.contains($0.identity.inode) { $0.owner = 65_534 } }
         return PropertyListFile(at: fixture.file, configuration: .with { $0.access = .readOnly }, calls: calls)
     }
 
