@@ -39,8 +39,8 @@ struct WatchProgress: Sendable {
     private(set) var isQuiet = false
     // The delivered revision at the last response to a heartbeat; nil before the first one of a connection.
     private var heartbeatRevision: Int64?
-    // The keys that differed in the last comparison, with their delivered revisions at that time.
-    private var suspects: [[UInt8]: Int64?] = [:]
+    // The keys that differed in the last comparison, and of which no event was delivered since.
+    private var suspects: Set<[UInt8]> = []
 
     /// Begins at a snapshot.
     ///
@@ -96,7 +96,10 @@ struct WatchProgress: Sendable {
 
     private mutating func markDelivered(_ revision: Revision) {
         self.revision = revision.number
-        for event in revision.events { modRevisions[event.keyValue.key] = event.isDelete ? nil : revision.number }
+        for event in revision.events {
+            modRevisions[event.keyValue.key] = event.isDelete ? nil : revision.number
+            suspects.remove(event.keyValue.key)
+        }
     }
 }
 
@@ -124,18 +127,15 @@ extension WatchProgress {
         guard snapshot.clusterID == clusterID, snapshot.revision >= revision else { return .isReplaced }
         let earlier = suspects
         suspects = differences(from: snapshot)
-        let isLost = suspects.contains { key, delivered in earlier[key] == .some(delivered) }
-        return isLost ? .isLost : suspects.isEmpty ? .isComplete : .isSuspect
+        return !suspects.isDisjoint(with: earlier) ? .isLost : suspects.isEmpty ? .isComplete : .isSuspect
     }
 
-    private func differences(from snapshot: EtcdSnapshot) -> [[UInt8]: Int64?] {
+    private func differences(from snapshot: EtcdSnapshot) -> Set<[UInt8]> {
         var rest = modRevisions
-        var differences: [[UInt8]: Int64?] = [:]
-        for keyValue in snapshot.keyValues {
-            let delivered = rest.removeValue(forKey: keyValue.key)
-            if delivered != keyValue.modRevision { differences.updateValue(delivered, forKey: keyValue.key) }
+        var differences: Set<[UInt8]> = []
+        for keyValue in snapshot.keyValues where rest.removeValue(forKey: keyValue.key) != keyValue.modRevision {
+            differences.insert(keyValue.key)
         }
-        for (key, delivered) in rest { differences.updateValue(delivered, forKey: key) }
-        return differences
+        return differences.union(rest.keys)
     }
 }

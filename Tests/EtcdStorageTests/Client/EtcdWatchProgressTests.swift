@@ -206,6 +206,16 @@ import Testing
         }
     }
 
+    @Test("A key that is deleted and written again all the time is not lost either")
+    func busyDeletedKey() {
+        var progress = WatchProgress(after: snapshot(5, [:]))
+        for revision in stride(from: 6, to: 20, by: 2) as StrideTo<Int64> {
+            #expect(progress.compare(with: snapshot(revision, [1: revision])) == .isSuspect)
+            _ = progress.receive(events([1: revision]))
+            _ = progress.receive(events([1: revision + 1], isDelete: true))
+        }
+    }
+
     @Test(
         "An event that has not arrived by the next comparison is lost",
         arguments: [[1: 6, 2: 4], [1: 3], [1: 3, 2: 4, 3: 7]] as [[UInt8: Int64]])

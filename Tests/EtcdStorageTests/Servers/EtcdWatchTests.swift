@@ -215,7 +215,13 @@
                 revisions.append(try await call(DeleteRangeRequest(key: key("key\(number % 7)")), to: cluster).header.revision)
             }
             var delivered: [Int64] = []
-            while delivered.count < revisions.count, case .events(let revision, _) = await watch.next() { delivered.append(revision) }
+            while delivered.count < revisions.count, let step = await watch.next() {
+                guard case .events(let revision, _) = step else {
+                    Issue.record("\(step) after \(delivered.count) revisions")
+                    break
+                }
+                delivered.append(revision)
+            }
             #expect(delivered == revisions)
         }
 
