@@ -6,25 +6,25 @@ extension PropertyListValue {
     /// XML truncates dates to whole seconds and has a single NaN. Binary changes nothing, and neither does JSON: it refuses what it has no
     /// form for.
     public func rounded(for format: PropertyListFormat) -> PropertyListValue {
-        guard format == .xml else { return self }
-        guard isContainer else { return roundedLeaf ?? self }
-        guard holdsUnrounded else { return self }
+        guard format == .xml, holdsUnrounded else { return self }
+        // An explicit stack, because recursion could exhaust that of the thread.
         var parents: [Frame] = []
-        var frame = Frame(self)
+        var frame = Frame(.array([self]))
         while true {
-            if frame.next < frame.values.count {
-                let value = frame.values[frame.next]
-                if value.isContainer {
-                    parents.append(frame)
-                    frame = Frame(value)
-                } else {
-                    frame.add(value.roundedLeaf)
-                }
+            if frame.next == frame.values.count {
+                if parents.isEmpty { return frame.values[0] }
+                let container = frame.container
+                // Moved: with a second reference, adding a child would copy the others.
+                frame = parents.removeLast()
+                frame.add(container)
+                continue
+            }
+            let value = frame.values[frame.next]
+            if value.isContainer {
+                parents.append(frame)
+                frame = Frame(value)
             } else {
-                let value = frame.rounded
-                guard let parent = parents.popLast() else { return value ?? self }
-                frame = parent
-                frame.add(value)
+                frame.add(value.roundedLeaf ?? value)
             }
         }
     }
@@ -44,20 +44,14 @@ extension PropertyListValue {
         }
     }
 
-    /// Whether a container has a leaf at any depth that XML cannot represent exactly.
+    /// Whether there is a leaf at any depth that XML cannot represent exactly.
     private var holdsUnrounded: Bool {
         var pending = [self]
-        while let container = pending.popLast() {
-            switch container {
-            case .array(let elements):
-                for element in elements {
-                    if element.isContainer { pending.append(element) } else if element.roundedLeaf != nil { return true }
-                }
-            case .dictionary(let entries):
-                for element in entries.values {
-                    if element.isContainer { pending.append(element) } else if element.roundedLeaf != nil { return true }
-                }
-            default: break
+        while let value = pending.popLast() {
+            switch value {
+            case .array(let elements): pending += elements
+            case .dictionary(let entries): pending += entries.values
+            default: if value.roundedLeaf != nil { return true }
             }
         }
         return false
@@ -70,29 +64,20 @@ private struct Frame {
     let keys: [String]?
     var values: [PropertyListValue]
     var next = 0
-    var isChanged = false
 
     init(_ container: PropertyListValue) {
         switch container {
         case .dictionary(let entries): (keys, values) = (Array(entries.keys), Array(entries.values))
-        case .array(let elements): (keys, values) = (nil, elements)
-        default: (keys, values) = (nil, [])
+        default: (keys, values) = (nil, container.array ?? [])
         }
     }
 
-    /// Replaces the next child, if it changed, and advances.
-    mutating func add(_ child: PropertyListValue?) {
-        if let child {
-            values[next] = child
-            isChanged = true
-        }
+    mutating func add(_ child: PropertyListValue) {
+        values[next] = child
         next += 1
     }
 
-    /// The container with its changed children, or nil if none has changed.
-    var rounded: PropertyListValue? {
-        guard isChanged else { return nil }
-        guard let keys else { return .array(values) }
-        return .dictionary(zip(keys, values).reduce(into: [:]) { $0[$1.0] = $1.1 })
+    var container: PropertyListValue {
+        keys.map { .dictionary(Dictionary(uniqueKeysWithValues: zip($0, values))) } ?? .array(values)
     }
 }
