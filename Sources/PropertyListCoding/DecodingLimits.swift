@@ -19,7 +19,6 @@ package enum DecodingLimits {
         1 + bytes / 32
     }
 
-    /// The expansion cost of a leaf.
     static func cost(of leaf: PropertyListValue) -> Int {
         switch leaf {
         case .string(let text): cost(ofLeafSize: text.utf8.count)

@@ -22,10 +22,7 @@ extension PropertyListValue {
     ///
     /// - Throws: ``PropertyListError`` with the offset and the reason.
     public static func decode(_ data: Data) throws(PropertyListError) -> (value: PropertyListValue, format: PropertyListFormat) {
-        let result = data.withUnsafeBytes { buffer in
-            Result { () throws(PropertyListError) in try decode(buffer) }
-        }
-        return try result.get()
+        try data.withBytes { (buffer) throws(PropertyListError) in try decode(buffer) }
     }
 
     /// Reads the property list in a buffer; see ``decode(_:)``.
@@ -133,12 +130,9 @@ extension PropertyListValue {
     package static func text(
         of document: Data, after edits: [String: PropertyListValue?], of entries: [String: PropertyListValue]
     ) throws(PropertyListError) -> Data? {
-        let result = document.withUnsafeBytes { buffer in
-            Result { () throws(PropertyListError) -> Data? in
-                guard let bytes = ByteView(buffer) else { return nil }
-                return try TextDocument.text(of: bytes, after: edits, of: entries)
-            }
+        try document.withBytes { (buffer) throws(PropertyListError) in
+            guard let bytes = ByteView(buffer) else { return nil }
+            return try TextDocument.text(of: bytes, after: edits, of: entries)
         }
-        return try result.get()
     }
 }

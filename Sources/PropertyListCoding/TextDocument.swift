@@ -22,18 +22,16 @@ enum TextDocument {
         guard let text = try encoding.utf8(of: bytes[markSize..<bytes.count], at: markSize) else {
             return try value(of: bytes, from: markSize)
         }
-        let result = text.withUnsafeBytes { buffer in
-            Result { () throws(PropertyListError) in
-                guard let view = ByteView(buffer) else { throw PropertyListError(offset: markSize, reason: "there is no text") }
-                do throws(PropertyListError) {
-                    return try value(of: view, from: 0)
-                } catch {
-                    let offset = error.offset.map { encoding.offset(ofUTF8: $0, in: buffer, markSize: markSize) }
-                    throw PropertyListError(offset: offset, reason: error.reason)
-                }
+        return try text.withUnsafeBufferPointer { (elements) throws(PropertyListError) in
+            let buffer = UnsafeRawBufferPointer(elements)
+            guard let view = ByteView(buffer) else { throw PropertyListError(offset: markSize, reason: "there is no text") }
+            do throws(PropertyListError) {
+                return try value(of: view, from: 0)
+            } catch {
+                let offset = error.offset.map { encoding.offset(ofUTF8: $0, in: buffer, markSize: markSize) }
+                throw PropertyListError(offset: offset, reason: error.reason)
             }
         }
-        return try result.get()
     }
 
     private static func value(

@@ -99,15 +99,8 @@ extension [Subscription] {
 
     /// Removes a subscription, if it is in the list, without a linear search: the list may be long.
     mutating func remove(_ subscription: Subscription) {
-        var range = indices
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            if self[middle].id == subscription.id {
-                remove(at: middle)
-                return
-            }
-            range = self[middle].id < subscription.id ? middle + 1..<range.upperBound : range.lowerBound..<middle
-        }
+        let index = indices.partitioningIndex { self[$0].id >= subscription.id }
+        if index < count, self[index].id == subscription.id { remove(at: index) }
     }
 }
 

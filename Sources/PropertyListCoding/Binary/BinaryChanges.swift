@@ -65,7 +65,6 @@ extension BinaryReader {
 private struct BinaryComparison {
     private let earlier: BinaryReader
     private let later: BinaryReader
-    /// The length of the common prefix.
     private let prefix: Int
     /// The length of the common suffix of the objects.
     private let suffix: Int

@@ -8,7 +8,7 @@ extension BinaryEditor {
         // Unused numbers cost an offset each, until the list is written anew.
         guard unused.count + released.count <= 16 + objectCount / 4 else { return nil }
         patches += released
-        patches.append(Patch(range: rootOffset..<references.ends[list.root], object: list.root, content: .root))
+        patches.append((rootOffset..<references.ends[list.root], list.root, .root))
         patches.sort { ($0.range.lowerBound, $0.object) < ($1.range.lowerBound, $1.object) }
 
         var output = OutputBuffer(capacity: list.bytes.count + edits.bytes.count + changes.count * 16 + 64)
@@ -87,7 +87,7 @@ extension BinaryEditor {
             }
             let offset = Int(truncatingIfNeeded: old[object])
             if !range.contains(offset) {
-                (range, shift) = copied[copied.partitioningIndex { $0.range.upperBound > offset }]
+                (range, shift) = copied[(0..<copied.count - 1).partitioningIndex { copied[$0].range.upperBound > offset }]
                 guard range.contains(offset) else { return false }
             }
             guard ends[object] <= range.upperBound else { return false }
@@ -117,17 +117,5 @@ extension BinaryReader {
         guard size > DecodingLimits.freelySharedSize else { return 0 }
         let (cost, overflow) = count.multipliedReportingOverflow(by: DecodingLimits.cost(ofLeafSize: size))
         return overflow ? .max : cost
-    }
-}
-
-extension Array {
-    /// The index of the first element that meets a condition, which all after it meet, and the last element.
-    fileprivate func partitioningIndex(_ condition: (Element) -> Bool) -> Int {
-        var candidates = 0..<count - 1
-        while !candidates.isEmpty {
-            let middle = candidates.lowerBound + candidates.count / 2
-            candidates = condition(self[middle]) ? candidates.lowerBound..<middle : middle + 1..<candidates.upperBound
-        }
-        return candidates.lowerBound
     }
 }

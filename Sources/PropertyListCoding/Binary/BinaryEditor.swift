@@ -8,12 +8,9 @@ import FoundationSubset
 /// commit of 100,000 entries 7 times.
 struct BinaryEditor: ~Copyable {
     /// What comes in the place of an object, or after all objects.
-    struct Patch {
-        let range: Range<Int>
-        /// The number of the new object, or of the one that is left out.
-        let object: Int
-        let content: Content
-    }
+    ///
+    /// The number is that of the new object, or of the one that is left out.
+    typealias Patch = (range: Range<Int>, object: Int, content: Content)
 
     enum Content {
         case none
@@ -24,10 +21,7 @@ struct BinaryEditor: ~Copyable {
     }
 
     /// Entries that are replaced, by position, and the objects of the one in their place.
-    struct EntryChange {
-        let range: Range<Int>
-        var entry: (key: Int, value: Int)?
-    }
+    typealias EntryChange = (range: Range<Int>, entry: (key: Int, value: Int)?)
 
     let list: BinaryReader
     let edits: BinaryReader
@@ -49,23 +43,21 @@ struct BinaryEditor: ~Copyable {
     ///
     /// - Parameter existing: how many of the edited entries exist, perhaps under equivalent names.
     static func edit(_ document: Data, _ edits: [String: PropertyListValue?], existing: Int) -> Data? {
-        document.withUnsafeBytes { buffer in
-            do throws(PropertyListError) {
-                // An array with the value of an entry, or without one for an entry that is removed.
-                let encoded = try BinaryWriter.write(.dictionary(edits.mapValues { .array($0.map { [$0] } ?? []) }))
-                return try encoded.withUnsafeBytes { editBuffer in
-                    Result { () throws(PropertyListError) -> Data? in
-                        guard let bytes = ByteView(buffer), let editBytes = ByteView(editBuffer) else { return nil }
-                        var editor = try BinaryEditor(bytes, editBytes)
-                        guard try editor.isEditable(by: edits.count), try editor.changeEntries() == existing else { return nil }
-                        try editor.addContents()
-                        return try editor.output()
-                    }
-                }.get()
-            } catch {
-                // The list is damaged, or a value cannot be written.
-                return nil
+        do throws(PropertyListError) {
+            // An array with the value of an entry, or without one for an entry that is removed.
+            let encoded = try BinaryWriter.write(.dictionary(edits.mapValues { .array($0.map { [$0] } ?? []) }))
+            return try document.withBytes { (buffer) throws(PropertyListError) in
+                try encoded.withBytes { (editBuffer) throws(PropertyListError) in
+                    guard let bytes = ByteView(buffer), let editBytes = ByteView(editBuffer) else { return nil }
+                    var editor = try BinaryEditor(bytes, editBytes)
+                    guard try editor.isEditable(by: edits.count), try editor.changeEntries() == existing else { return nil }
+                    try editor.addContents()
+                    return try editor.output()
+                }
             }
+        } catch {
+            // The list is damaged, or a value cannot be written.
+            return nil
         }
     }
 
@@ -98,8 +90,7 @@ extension BinaryEditor {
     private func areKeysSorted() throws(PropertyListError) -> Bool {
         let count = entries.count / 2
         for index in stride(from: 1, to: count, by: 1 + count / 64) {
-            let key = try list.keyText(at: list.offset(of: list.object(index, in: entries)))
-            guard try list.keyText(at: list.offset(of: list.object(index - 1, in: entries))) < key else { return false }
+            guard try list.keyText(index - 1, in: entries) < list.keyText(index, in: entries) else { return false }
         }
         return true
     }
@@ -115,8 +106,8 @@ extension BinaryEditor {
             let key = try edits.object(index, in: keys)
             let wrapper = try edits.references(at: edits.offset(of: edits.object(keys.count / 2 + index, in: keys)))
             let value = wrapper.count == 0 ? nil : try edits.object(0, in: wrapper)
-            let (position, isFound) = try list.position(of: edits.keyText(at: edits.offset(of: key)), in: entries)
-            var change = EntryChange(range: position..<position + (isFound ? 1 : 0))
+            let (position, isFound) = try list.position(of: edits.keyText(index, in: keys), in: entries)
+            var change = EntryChange(position..<position + (isFound ? 1 : 0), nil)
             if isFound {
                 found += 1
                 let known = try list.object(position, in: entries)
@@ -139,7 +130,7 @@ extension BinaryEditor {
             guard references.counts[object] > 0, end > offset else { throw .cutShort(offset) }
             references.counts[object] -= 1
             guard references.counts[object] == 0 else { continue }
-            released.append(Patch(range: offset..<end, object: object, content: .none))
+            released.append((offset..<end, object, .none))
             guard list.isContainer(at: offset) else { continue }
             let children = try list.references(at: offset)
             for index in 0..<children.count { pending.append(try list.object(index, in: children)) }
@@ -156,10 +147,10 @@ extension BinaryEditor {
             references.counts[known] += 1
         } else if let place = released.popLast() {
             number = place.object
-            patches.append(Patch(range: place.range, object: number, content: .edit(object)))
+            patches.append((place.range, number, .edit(object)))
         } else {
             number = unusedNumber()
-            patches.append(Patch(range: list.objectsEnd..<list.objectsEnd, object: number, content: .edit(object)))
+            patches.append((list.objectsEnd..<list.objectsEnd, number, .edit(object)))
         }
         numbers[object] = number
         return number

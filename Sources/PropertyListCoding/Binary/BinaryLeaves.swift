@@ -29,7 +29,6 @@ extension OutputBuffer {
         return hash(of: text, marker: 0x60)
     }
 
-    /// Appends the marker of an object that has a count.
     mutating func append(marker: UInt8, count: Int) {
         if count < 0xF {
             append(marker | UInt8(count))
@@ -124,7 +123,6 @@ struct LeafHash {
         return (mix(mix(lanes.0, lanes.1), mix(lanes.2, lanes.3)), offset)
     }
 
-    /// The hash of a leaf of one word.
     func callAsFunction(of word: UInt64, marker: UInt8) -> UInt32 {
         UInt32(truncatingIfNeeded: mix(mix(seed ^ UInt64(marker), word), 0))
     }

@@ -3,7 +3,6 @@
 /// An object is decoded at most twice and then shared by all references to it, so that memory stays linear in the input; the expansion
 /// cost and the depth of the value are counted during decoding.
 extension BinaryReader {
-    /// The state of decoding an object.
     struct ObjectState: Equatable {
         private let code: UInt32
 
@@ -24,7 +23,6 @@ extension BinaryReader {
     private struct Frame {
         let object: Int
         let offset: Int
-        /// The number of children.
         let count: Int
         let references: PackedIntegers
         let isDictionary: Bool
@@ -50,7 +48,6 @@ extension BinaryReader {
         }
     }
 
-    /// Decodes the root.
     mutating func read() throws(PropertyListError) -> PropertyListValue {
         try value(of: root, depth: 0).value
     }
@@ -157,7 +154,6 @@ extension BinaryReader {
         return container
     }
 
-    /// Adds a container as the next child.
     private mutating func add(
         _ value: consuming PropertyListValue, cost: Int, height: Int32, to frame: inout Frame, depth: Int
     ) throws(PropertyListError) {

@@ -46,26 +46,21 @@ extension BinaryReader {
 
     /// Whether an object that is not a container can be read.
     private mutating func checkLeaf(at offset: Int) throws(PropertyListError) -> Bool {
-        let marker = bytes[offset]
-        switch marker >> 4 {
-        case 0: return marker == 0x08 || marker == 0x09
-        // One of 16 bytes may be too large.
-        case 1: return marker <= 0x13 && objectsEnd - offset > 1 << Int(marker & 0xF)
-        case 2: return (marker == 0x22 || marker == 0x23) && objectsEnd - offset > 1 << Int(marker & 0xF)
-        case 3: return marker == 0x33 && objectsEnd - offset > 8
-        case 4:
+        switch bytes[offset] {
+        // An integer of 16 bytes may be too large.
+        case 0x08, 0x09, 0x10...0x13, 0x22, 0x23, 0x33, 0x80...0x87: return try endOfLeaf(at: offset) != nil
+        case 0x40...0x4F:
             try spend(payload(at: offset, width: 1).count, at: offset)
             return true
-        case 5:
+        case 0x50...0x5F:
             let text = try text(at: offset)
             try spend(text.count, at: offset)
             return text.isASCII
-        case 6:
+        case 0x60...0x6F:
             let (count, start) = try payload(at: offset, width: 2)
             // As UTF-8.
             try spend(count * 3, at: offset)
             return UTF16Text(bytes: bytes[start..<start + count * 2], isBigEndian: true).firstInvalid == nil
-        case 8: return marker <= 0x87 && objectsEnd - offset > Int(marker & 0xF) + 1
         default: return false
         }
     }
@@ -76,8 +71,8 @@ extension BinaryReader {
         return bytes[start..<start + count]
     }
 
-    /// The text of a key.
-    func keyText(at offset: Int) throws(PropertyListError) -> KeyText {
+    func keyText(_ index: Int, in references: PackedIntegers) throws(PropertyListError) -> KeyText {
+        let offset = try offset(of: object(index, in: references))
         switch bytes[offset] >> 4 {
         case 5: return KeyText(bytes: try text(at: offset), isUTF16: false)
         case 6:
@@ -89,19 +84,9 @@ extension BinaryReader {
 
     /// The position of a key in sorted references, or the one before which it would be.
     func position(of key: KeyText, in references: PackedIntegers) throws(PropertyListError) -> (position: Int, isFound: Bool) {
-        var range = 0..<references.count / 2
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            let found = try keyText(at: offset(of: object(middle, in: references)))
-            if found < key {
-                range = middle + 1..<range.upperBound
-            } else if key < found {
-                range = range.lowerBound..<middle
-            } else {
-                return (middle, true)
-            }
-        }
-        return (range.lowerBound, false)
+        let count = references.count / 2
+        let position = try (0..<count).partitioningIndex { index throws(PropertyListError) in try !(keyText(index, in: references) < key) }
+        return (position, position < count ? try !(key < keyText(position, in: references)) : false)
     }
 
     /// Reads an object that was checked. Objects that it shares are read for each reference.

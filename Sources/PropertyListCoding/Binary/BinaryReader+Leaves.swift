@@ -2,7 +2,6 @@ import FoundationSubset
 
 // The inlining in this file: see BinaryReader, binary.parse 1.2.
 extension BinaryReader {
-    /// Decodes a key.
     @inline(__always)
     mutating func key(_ object: Int) throws(PropertyListError) -> String {
         let offset = try offset(of: object)

@@ -67,7 +67,6 @@ struct BinaryReader {
 
     // The inlining in this and the other files of the reader: binary.parse takes 1.2 times as long without.
 
-    /// The offset at which an object begins.
     @inline(__always)
     func offset(of object: Int) throws(PropertyListError) -> Int {
         let offset = offsets[object]
@@ -77,7 +76,6 @@ struct BinaryReader {
         return Int(truncatingIfNeeded: offset)
     }
 
-    /// The object to which a reference refers.
     @inline(__always)
     func object(_ index: Int, in references: PackedIntegers) throws(PropertyListError) -> Int {
         let object = references[index]

@@ -36,7 +36,6 @@ struct EncodedEntries: ~Copyable {
 
     var count: Int { entries.count }
 
-    /// The entry at a position of the sorted order.
     subscript(position: Int) -> Entry {
         entries[sorter[position]]
     }

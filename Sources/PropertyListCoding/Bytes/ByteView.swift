@@ -54,7 +54,6 @@ struct ByteView {
         return start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
     }
 
-    /// Whether the bytes at an offset equal a text.
     func has(_ text: StaticString, at offset: Int) -> Bool {
         guard offset >= 0, offset <= count, text.utf8CodeUnitCount <= count - offset else { return false }
         return self[offset..<offset + text.utf8CodeUnitCount].elementsEqual(
@@ -65,16 +64,16 @@ struct ByteView {
     ///
     /// Eight bytes at a time: byte by byte, json.parse takes 1.3 times as long.
     func endOfPlainText(from offset: Int) -> Int {
-        buffer.firstIndex(from: offset) { $0.bytesEqual(to: 0x22) | $0.bytesEqual(to: 0x5C) | $0.bytesBelow(0x20) }
+        all.firstIndex(from: offset) { $0.bytesEqual(to: 0x22) | $0.bytesEqual(to: 0x5C) | $0.bytesBelow(0x20) }
     }
 
     /// The offset of the first of two bytes, at or after an offset.
     func firstIndex(of one: UInt8, or other: UInt8, from offset: Int) -> Int? {
-        let index = buffer.firstIndex(from: offset) { $0.bytesEqual(to: one) | $0.bytesEqual(to: other) }
+        let index = all.firstIndex(from: offset) { $0.bytesEqual(to: one) | $0.bytesEqual(to: other) }
         return index < count ? index : nil
     }
 
-    private var buffer: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+    var all: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 }
 
 /// Big-endian integers of one size, one after the other: their bounds are checked once, and each takes one load.
@@ -98,7 +97,6 @@ struct PackedIntegers {
         return UInt64(bigEndian: start.loadUnaligned(fromByteOffset: index &* size, as: UInt64.self)) &>> shift
     }
 
-    /// The offset of an integer in the view.
     func offset(of index: Int) -> Int {
         offset + index * size
     }
@@ -175,7 +173,6 @@ extension UnsafeRawBufferPointer {
         return length
     }
 
-    /// The length of the common suffix of both buffers.
     func commonSuffixLength(with other: UnsafeRawBufferPointer) -> Int {
         let limit = Swift.min(count, other.count)
         var length = 0
@@ -200,5 +197,14 @@ extension UnsafeRawBufferPointer {
         }
         guard count > 0 else { return 0 }
         return UInt64(self[0]) << 16 | UInt64(self[count / 2]) << 8 | UInt64(self[count - 1])
+    }
+}
+
+extension Data {
+    /// Calls a closure with the bytes; `withUnsafeBytes` does not keep the type of its error.
+    func withBytes<Success, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Success
+    ) throws(Failure) -> Success {
+        try withUnsafeBytes { buffer in Result { () throws(Failure) in try body(buffer) } }.get()
     }
 }

@@ -27,7 +27,6 @@ struct ContainerEdits {
         }
     }
 
-    /// The number of children before the edits.
     var count: Int { isDictionary ? entries.count : elements.count }
 
     /// Whether no more entries of a dictionary change.

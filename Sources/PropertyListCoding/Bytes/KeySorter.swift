@@ -165,3 +165,15 @@ extension UnsafeMutableBufferPointer<KeySorter.Key> {
         }
     }
 }
+
+extension Range<Int> {
+    /// The first index that meets a condition, which all after it meet; the end if there is none.
+    package func partitioningIndex<Failure: Error>(_ condition: (Int) throws(Failure) -> Bool) throws(Failure) -> Int {
+        var candidates = self
+        while !candidates.isEmpty {
+            let middle = candidates.lowerBound + candidates.count / 2
+            candidates = try condition(middle) ? candidates.lowerBound..<middle : middle + 1..<candidates.upperBound
+        }
+        return candidates.lowerBound
+    }
+}

@@ -66,7 +66,6 @@ struct OutputBuffer: ~Copyable {
         count += 1 + size
     }
 
-    /// Appends a byte followed by others.
     mutating func append(_ first: UInt8, _ others: UnsafeRawBufferPointer) {
         reserve(1 + others.count)
         start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
@@ -98,13 +97,11 @@ struct OutputBuffer: ~Copyable {
         count = next - start
     }
 
-    /// Appends the sign and the digits of a number.
     mutating func append(decimal integer: PropertyListInteger) {
         if integer.isNegative { append(0x2D) }
         append(decimal: integer.isNegative ? 0 &- integer.bits : integer.bits)
     }
 
-    /// Appends the digits of a number.
     mutating func append(decimal number: UInt64) {
         reserve(20)
         let size = number.decimalSize
@@ -124,13 +121,11 @@ struct OutputBuffer: ~Copyable {
         count += additional
     }
 
-    /// Removes the bytes after an offset.
     mutating func truncate(to newCount: Int) {
         precondition(newCount >= 0 && newCount <= count)
         count = newCount
     }
 
-    /// Reserves space for more bytes.
     @inline(__always)
     mutating func reserve(_ additional: Int) {
         if capacity - count < additional { grow(additional) }
@@ -143,7 +138,6 @@ struct OutputBuffer: ~Copyable {
 }
 
 extension UInt64 {
-    /// The number of digits.
     fileprivate var decimalSize: Int {
         var (size, limit) = (1, 10 as UInt64)
         while size < 20, self >= limit {

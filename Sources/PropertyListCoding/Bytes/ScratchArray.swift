@@ -58,7 +58,6 @@ struct ScratchArray<Element: BitwiseCopyable>: ~Copyable {
         count = 0
     }
 
-    /// Reserves space for more elements.
     mutating func reserve(_ additional: Int) {
         if capacity - count < additional { grow(additional) }
     }

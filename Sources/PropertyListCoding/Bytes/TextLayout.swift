@@ -11,11 +11,62 @@ struct TextLayout {
     /// What separates a key of JSON from its value.
     var colon: [UInt8] = [0x3A, 0x20]
 
-    /// Everything on one line.
     static func oneLine(depth: Int = 0, colon: [UInt8] = [0x3A]) -> TextLayout {
         TextLayout(depth: depth, unit: [], lineEnding: [], colon: colon)
     }
 
     /// What follows a comma of JSON on the same line: a space if there is one before values.
     var space: [UInt8] { colon.last == 0x20 && lineEnding.isEmpty ? [0x20] : [] }
+}
+
+/// A line of a text document, for edits that keep its layout.
+struct TextLine {
+    // Longer white space is not repeated, because the document could grow to a multiple of its size.
+    static let longestWhiteSpace = 256
+
+    var start: Int
+    /// The white space at its beginning.
+    var indentation: Range<Int>
+    /// The line ending before it; empty for the first line.
+    var ending: Range<Int>
+}
+
+extension ByteView {
+    /// The line on which a byte is, if it begins after an earlier offset.
+    func line(of offset: Int, after earlier: Int) -> TextLine? {
+        guard earlier < offset, let end = self[earlier..<offset].lastIndex(where: { $0 == 0x0A || $0 == 0x0D }) else { return nil }
+        let start = earlier + end + 1
+        let isLong = start - earlier > 1 && self[start - 2] == 0x0D && self[start - 1] == 0x0A
+        let limit = min(offset, start + TextLine.longestWhiteSpace)
+        return TextLine(
+            start: start, indentation: start..<endOfSpaces(from: start, before: limit), ending: start - (isLong ? 2 : 1)..<start)
+    }
+
+    /// The offset after the spaces and tabs from an offset on.
+    func endOfSpaces(from offset: Int, before end: Int) -> Int {
+        var index = offset
+        while index < end, self[index] == 0x20 || self[index] == 0x09 { index += 1 }
+        return index
+    }
+
+    /// The offset of the spaces and tabs before an offset.
+    func startOfSpaces(before offset: Int, after start: Int) -> Int {
+        var index = offset
+        while index > start, self[index - 1] == 0x20 || self[index - 1] == 0x09 { index -= 1 }
+        return index
+    }
+
+    /// The offset of the white space before an offset.
+    func startOfWhiteSpace(before offset: Int, after start: Int) -> Int {
+        var index = offset
+        while index > start, self[index - 1].isXMLSpace { index -= 1 }
+        return index
+    }
+
+    /// The offset after a line ending, or the offset itself if there is none.
+    func endOfLineEnding(at offset: Int) -> Int {
+        guard offset < count else { return offset }
+        if has("\r\n", at: offset) { return offset + 2 }
+        return self[offset] == 0x0A || self[offset] == 0x0D ? offset + 1 : offset
+    }
 }

@@ -32,10 +32,6 @@ extension JSONEditor {
         Array(bytes[range])
     }
 
-    private mutating func change(_ range: Range<Int>, to text: [UInt8] = []) {
-        change(range, to: Data(text))
-    }
-
     // MARK: Removing
 
     /// Removes the children that are marked, and adds others at the end of a container.

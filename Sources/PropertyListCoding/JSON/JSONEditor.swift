@@ -110,8 +110,8 @@ struct JSONEditor {
 
     // MARK: Output
 
-    mutating func change(_ range: Range<Int>, to text: Data) {
-        changes.append((range, text))
+    mutating func change(_ range: Range<Int>, to text: some Sequence<UInt8> = [UInt8]()) {
+        changes.append((range, Data(text)))
     }
 
     /// The bytes with the changes; where two ranges overlap, both are removed.

@@ -64,12 +64,7 @@ extension JSONReader {
         var closing: UInt8 { isDictionary ? 0x7D : 0x5D }
     }
 
-    private struct Key {
-        let name: String
-        let offset: Int
-        /// Whether its value is null.
-        var isNull = false
-    }
+    private typealias Key = (name: String, offset: Int, isNull: Bool)
 
     /// Reads a value; returns false if it is a container, of which only the beginning was read.
     private mutating func readValue() throws(PropertyListError) -> Bool {
@@ -117,7 +112,7 @@ extension JSONReader {
 
     private mutating func readKey() throws(PropertyListError) {
         let start = offset
-        keys.append(Key(name: try string(), offset: start))
+        keys.append((try string(), start, false))
         try skipColon()
     }
 

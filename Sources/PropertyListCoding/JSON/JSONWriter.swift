@@ -24,7 +24,6 @@ struct JSONWriter: ~Copyable {
     // Full indentation would multiply the size of a deep container by its depth.
     private static let maximumIndentation = 16
 
-    /// Encodes a document.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
         guard value.isContainer else {
             throw PropertyListError(
@@ -136,7 +135,6 @@ extension JSONWriter {
         for byte in bytes { output.append(byte) }
     }
 
-    /// Begins a line, if the layout has several.
     private mutating func indent(_ depth: Int) {
         guard !layout.lineEnding.isEmpty else { return }
         put(layout.lineEnding)

@@ -34,7 +34,8 @@ struct XMLEditor: ~Copyable {
     private mutating func edit(
         _ entries: [String: PropertyListValue], _ edits: [String: PropertyListValue?]
     ) throws(PropertyListError) -> Bool {
-        let root = try readRoot()
+        let root = try reader.readRootTag().root
+        move(to: root.offset, after: line.start)
         guard root.element == .dictionary else { return false }
         var parents: [Frame] = []
         var frame = Frame(root, ContainerEdits(of: entries, edits), end: reader.offset, line: line)
@@ -69,17 +70,6 @@ struct XMLEditor: ~Copyable {
             default: break
             }
         }
-    }
-
-    private mutating func readRoot() throws(PropertyListError) -> XMLTag {
-        repeat { try reader.skipBetweenTags() } while try reader.skipDocumentType()
-        var tag = try reader.readTag()
-        if tag.element == .plist {
-            try reader.skipBetweenTags()
-            tag = try reader.readTag()
-        }
-        move(to: tag.offset, after: line.start)
-        return tag
     }
 
     /// Records the start of a child, given its first tag; for an entry, reads its key and the tag of its value.

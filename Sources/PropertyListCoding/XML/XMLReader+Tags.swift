@@ -14,13 +14,7 @@ enum XMLElement: UInt64 {
 
     /// The name between the angle brackets.
     var name: String {
-        var bytes: [UInt8] = []
-        var rest = rawValue
-        while rest > 0 {
-            bytes.insert(UInt8(truncatingIfNeeded: rest), at: 0)
-            rest >>= 8
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        withUnsafeBytes(of: rawValue.bigEndian) { String(decoding: $0.drop { $0 == 0 }, as: UTF8.self) }
     }
 }
 
@@ -214,33 +208,11 @@ extension XMLReader {
         let start = offset
         let isHexadecimal = bytes.has("&#x", at: start)
         let first = start + (isHexadecimal ? 3 : 2)
-        offset = first
-        var value: UInt32 = 0
-        while offset < bytes.count, let digit = bytes[offset].digit(isHexadecimal: isHexadecimal) {
-            // Remains above every scalar, regardless of the number of digits that follow.
-            value = min(value * (isHexadecimal ? 16 : 10) + UInt32(digit), 0x110000)
-            offset += 1
-        }
-        guard offset > first, offset < bytes.count, bytes[offset] == 0x3B, let scalar = Unicode.Scalar(value) else {
+        let (value, end) = bytes.all.number(from: first, isHexadecimal: isHexadecimal)
+        guard end > first, bytes.has(";", at: end), let scalar = value.flatMap({ Unicode.Scalar(UInt32(clamping: $0)) }) else {
             throw PropertyListError(offset: start, reason: "a character reference that names no character")
         }
-        offset += 1
+        offset = end + 1
         output.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-    }
-}
-
-extension UInt8 {
-    var isXMLSpace: Bool {
-        self == 0x20 || self == 0x0A || self == 0x09 || self == 0x0D
-    }
-
-    /// The value of a decimal or hexadecimal digit.
-    func digit(isHexadecimal: Bool) -> UInt8? {
-        switch self {
-        case 0x30...0x39: self - 0x30
-        case 0x41...0x46 where isHexadecimal: self - 0x41 + 10
-        case 0x61...0x66 where isHexadecimal: self - 0x61 + 10
-        default: nil
-        }
     }
 }

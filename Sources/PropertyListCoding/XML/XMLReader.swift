@@ -11,27 +11,32 @@ struct XMLReader {
         (self.bytes, offset) = (bytes, start)
     }
 
-    /// Decodes the root.
     mutating func read() throws(PropertyListError) -> PropertyListValue {
-        repeat { try skipBetweenTags() } while try skipDocumentType()
-        let tag = try readTag()
-        guard tag.element == .plist, !tag.isClosing else {
-            let value = try value(of: tag)
-            try skipBetweenTags()
+        let (root, isInPlist) = try readRootTag()
+        let value = try value(of: root)
+        try skipBetweenTags()
+        guard isInPlist else {
             guard isAtEnd else { throw PropertyListError(offset: offset, reason: "something follows the root") }
             return value
         }
-        if tag.isEmpty { throw PropertyListError(offset: tag.offset, reason: "an empty <plist>") }
-        try skipBetweenTags()
-        let root = try readTag()
-        if root.isClosing { throw PropertyListError(offset: tag.offset, reason: "an empty <plist>") }
-        let value = try value(of: root)
-        try skipBetweenTags()
         let close = try readTag()
         guard close.isClosing, close.element == .plist else {
             throw PropertyListError(offset: close.offset, reason: "something other than </plist> follows the root")
         }
         return value
+    }
+
+    /// Reads everything up to the tag of the root, and whether that is inside a `<plist>`.
+    mutating func readRootTag() throws(PropertyListError) -> (root: XMLTag, isInPlist: Bool) {
+        repeat { try skipBetweenTags() } while try skipDocumentType()
+        let tag = try readTag()
+        guard tag.element == .plist, !tag.isClosing else { return (tag, false) }
+        if !tag.isEmpty {
+            try skipBetweenTags()
+            let root = try readTag()
+            if !root.isClosing { return (root, true) }
+        }
+        throw PropertyListError(offset: tag.offset, reason: "an empty <plist>")
     }
 }
 

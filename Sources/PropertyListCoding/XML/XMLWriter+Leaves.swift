@@ -2,7 +2,6 @@ import FoundationSubset
 
 // Text, numbers, dates and data.
 extension XMLWriter {
-    /// Appends text without escaping it.
     @inline(__always)
     mutating func put(_ text: StaticString) {
         output.append(text)
@@ -87,7 +86,6 @@ extension XMLWriter {
     /// The seconds from 0000-01-01 00:00:00 to 9999-12-31 23:59:59: `Date.distantPast` is in the year 0.
     private static let writableSeconds: ClosedRange<Int64> = -63_145_526_400...252_423_993_599
 
-    /// Writes a number below 100 in two digits.
     private mutating func put(_ number: Int) {
         output.append(0x30 + UInt8(number / 10))
         output.append(0x30 + UInt8(number % 10))

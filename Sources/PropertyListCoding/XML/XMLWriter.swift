@@ -17,7 +17,6 @@ struct XMLWriter: ~Copyable {
         <plist version="1.0">
         """
 
-    /// Encodes a value.
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
         var writer = XMLWriter(for: value, in: TextLayout(unit: [0x09]))
         writer.put(header)
