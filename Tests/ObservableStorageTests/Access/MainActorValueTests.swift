@@ -176,6 +176,24 @@ struct MainActorValueTests {
         #expect(woken.elements == ["count"])
     }
 
+    @Test("What reading a value sets notifies in order, when the present work of the main actor is done")
+    func setByReading() async {
+        let (count, text) = (value(Keys.count), value(Keys.text))
+        let derived = value(
+            StorageKey("derived", default: 0).dynamicDefault { [store] in
+                store[Keys.text] += "a"
+                store[Keys.count] += 1
+                store[Keys.text] += "b"
+                return 7
+            })
+        _ = track("count") { count.value }
+        _ = track("text") { text.value }
+        #expect(derived.value == 7)
+        #expect(woken.elements == [])
+        await mainQueue()
+        #expect(woken.elements == ["text", "count"])
+    }
+
     @Test("It is not retained by what it observes")
     func released() {
         weak var released: MainActorValue<Int>?
