@@ -98,7 +98,7 @@ extension StorageKey {
         return nil
     }
 
-    private func validated(_ value: Value) throws -> Value {
+    func validated(_ value: Value) throws -> Value {
         try definition.traits.validate?(value)
         return value
     }

@@ -43,12 +43,7 @@ extension StorageKey {
     }
 
     private func validatedText(_ value: Value, _ stored: PropertyListValue) throws(StorageError) -> Value {
-        do {
-            try definition.traits.validate?(value)
-            return value
-        } catch {
-            throw undecodable(stored, because: error)
-        }
+        do { return try validated(value) } catch { throw undecodable(stored, because: error) }
     }
 
     private func undecodable(_ stored: PropertyListValue, because error: any Error) -> StorageError {

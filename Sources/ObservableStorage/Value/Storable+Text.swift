@@ -5,15 +5,11 @@ extension URL: StandardStorable {
     /// Creates a URL from a stored string: a relative or absolute URL without characters that would have to be escaped, or the path of a
     /// file, as `UserDefaults` stores it, beginning with `/`, or with `~` for the user's home folder.
     public init(propertyListValue: PropertyListValue) throws {
-        let string = try String(propertyListValue, for: Self.self)
-        if let file = URL(storedPath: string) {
-            self = file
-            return
+        self = try propertyListValue.parsed { string in
+            if let file = URL(storedPath: string) { return file }
+            let url = URL(string: string, encodingInvalidCharacters: false)
+            return url?.absoluteString == string ? url : nil
         }
-        guard let url = URL(string: string, encodingInvalidCharacters: false), url.absoluteString == string else {
-            throw CodingFailure(Self.self, refusing: string)
-        }
-        self = url
     }
 
     /// The absolute string.
@@ -44,9 +40,7 @@ extension URL: StandardStorable {
 extension UUID: StandardStorable {
     /// Creates a UUID from a stored string of 36 characters, in upper or lower case.
     public init(propertyListValue: PropertyListValue) throws {
-        let string = try String(propertyListValue, for: Self.self)
-        guard let uuid = UUID(uuidString: string) else { throw CodingFailure(Self.self, refusing: string) }
-        self = uuid
+        self = try propertyListValue.parsed { UUID(uuidString: $0) }
     }
 
     /// The string, in upper case.
@@ -59,14 +53,13 @@ extension Decimal: StandardStorable {
 
     /// Creates a number from a stored string, with a point in every locale and at most the digits of a `Decimal`.
     public init(propertyListValue: PropertyListValue) throws {
-        let string = try String(propertyListValue, for: Self.self)
-        // Foundation ignores text after the number, and truncates excess digits: the comparison detects both.
-        guard let number = Self.parts(of: string), let decimal = Decimal(string: string, locale: Self.locale),
-            let read = Self.parts(of: decimal.description), number == read
-        else {
-            throw CodingFailure(Self.self, refusing: string)
+        self = try propertyListValue.parsed { string in
+            // Foundation ignores text after the number, and truncates excess digits: the comparison detects both.
+            guard let number = Self.parts(of: string), let decimal = Decimal(string: string, locale: Self.locale),
+                let read = Self.parts(of: decimal.description), number == read
+            else { return nil }
+            return decimal
         }
-        self = decimal
     }
 
     /// The digits, with a point in every locale.
@@ -83,9 +76,7 @@ extension Decimal: StandardStorable {
 extension Character: Storable {
     /// Creates a character from a stored string of exactly one.
     public init(propertyListValue: PropertyListValue) throws {
-        let string = try String(propertyListValue, for: Self.self)
-        guard let character = string.first, string.count == 1 else { throw CodingFailure(Self.self, refusing: string) }
-        self = character
+        self = try propertyListValue.parsed { $0.count == 1 ? $0.first : nil }
     }
 
     /// A string of the character.
@@ -95,10 +86,11 @@ extension Character: Storable {
 extension Locale: StandardStorable {
     /// Creates a locale from a stored identifier, which may be any string.
     public init(propertyListValue: PropertyListValue) throws {
-        let string = try String(propertyListValue, for: Self.self)
-        self.init(identifier: string)
-        // A program that links only FoundationEssentials has one locale, which it returns for every identifier.
-        guard identifier == string else { throw CodingFailure(Self.self, refusing: string) }
+        self = try propertyListValue.parsed { identifier in
+            // A program that links only FoundationEssentials has one locale, which it returns for every identifier.
+            let locale = Locale(identifier: identifier)
+            return locale.identifier == identifier ? locale : nil
+        }
     }
 
     /// The identifier, without other settings of the user, as those of the current locale.
@@ -108,9 +100,7 @@ extension Locale: StandardStorable {
 extension TimeZone: StandardStorable {
     /// Creates a time zone from a stored identifier, if the system knows it. A program that links only FoundationEssentials knows just `GMT`.
     public init(propertyListValue: PropertyListValue) throws {
-        let string = try String(propertyListValue, for: Self.self)
-        guard let zone = TimeZone(identifier: string) else { throw CodingFailure(Self.self, refusing: string) }
-        self = zone
+        self = try propertyListValue.parsed { TimeZone(identifier: $0) }
     }
 
     /// The identifier.
@@ -129,9 +119,7 @@ extension Duration: StandardStorable {
     /// Creates a duration from a stored string of decimal numbers with their units, `h`, `m`, `s`, `ms`, `us` or `ns`: `90s`, `-0.25s`, `100ms`,
     /// `1m30s`. At most 18 digits follow the point, none of them below an attosecond.
     public init(propertyListValue: PropertyListValue) throws {
-        let string = try String(propertyListValue, for: Self.self)
-        guard let attoseconds = Self.attoseconds(of: string) else { throw CodingFailure(Self.self, refusing: string) }
-        self.init(attoseconds: attoseconds)
+        self = try propertyListValue.parsed { string in Self.attoseconds(of: string).map { Duration(attoseconds: $0) } }
     }
 
     /// A string of decimal seconds, exact to the attosecond, with an `s` at the end: `90s`, `-0.25s`.
@@ -175,11 +163,12 @@ extension Duration: StandardStorable {
     }
 }
 
-extension String {
-    /// The string that is stored for a value of another type.
-    fileprivate init(_ stored: PropertyListValue, for type: Any.Type) throws {
-        guard case .string(let string) = stored else { throw CodingFailure(type, stored) }
-        self = string
+extension PropertyListValue {
+    /// The value of another type for which a string is stored; `parse` returns nil for one that denotes none.
+    func parsed<Value>(_ parse: (String) -> Value?) throws -> Value {
+        guard case .string(let string) = self else { throw CodingFailure(Value.self, self) }
+        guard let value = parse(string) else { throw CodingFailure(Value.self, refusing: string) }
+        return value
     }
 }
 

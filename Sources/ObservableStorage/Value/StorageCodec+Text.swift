@@ -10,11 +10,7 @@ extension StorageCodec<Date> {
     public static var iso8601: StorageCodec {
         .custom(
             encode: { .string($0.iso8601) },
-            decode: { stored in
-                guard case .string(let text) = stored else { return try Date(propertyListValue: stored) }
-                guard let date = Date(iso8601: text) else { throw CodingFailure(Date.self, refusing: text) }
-                return date
-            })
+            decode: { stored in try stored.date ?? stored.parsed { Date(iso8601: $0) } })
     }
 }
 
@@ -25,10 +21,6 @@ extension StorageCodec<Data> {
     public static var base64: StorageCodec {
         .custom(
             encode: { .string($0.base64EncodedString()) },
-            decode: { stored in
-                guard case .string(let text) = stored else { return try Data(propertyListValue: stored) }
-                guard let data = Data(base64Encoded: text) else { throw CodingFailure(Data.self, refusing: text) }
-                return data
-            })
+            decode: { stored in try stored.data ?? stored.parsed { Data(base64Encoded: $0) } })
     }
 }

@@ -115,9 +115,7 @@ extension StorageCodec where Value: Codable {
     public static var propertyList: StorageCodec {
         StorageCodec(encode: { try ValueEncoder.encode($0) }, decode: { try ValueDecoder.decode(Value.self, from: $0) })
     }
-}
 
-extension StorageCodec where Value: Codable {
     /// JSON as a string, which people can read and edit in a property list; otherwise as ``json``.
     ///
     /// Stored data is decoded as well, and replaced by a string when the key is set.

@@ -16,7 +16,11 @@ extension StorageCodec where Value == URL {
             encode: { url in url.isFileURL ? .string(url.path) : .data(try PropertyListValue.archive(of: url).encoded(as: .binary)) },
             decode: { stored in
                 switch stored {
-                case .string(let text): try URL(storedText: text)
+                case .string:
+                    try stored.parsed { text in
+                        let url = URL(string: text, encodingInvalidCharacters: false)
+                        return URL(storedPath: text) ?? (url?.scheme == nil ? nil : url)
+                    }
                 case .data(let data): try URL(archive: PropertyListValue.decode(data).value)
                 default: throw CodingFailure(URL.self, stored)
                 }
@@ -25,17 +29,6 @@ extension StorageCodec where Value == URL {
 }
 
 extension URL {
-    /// A path, or the absolute string of a URL.
-    fileprivate init(storedText text: String) throws {
-        if let file = URL(storedPath: text) {
-            self = file
-        } else if let url = URL(string: text, encodingInvalidCharacters: false), url.scheme != nil {
-            self = url
-        } else {
-            throw CodingFailure(URL.self, refusing: text)
-        }
-    }
-
     /// The root object of a keyed archive, if it is a URL.
     fileprivate init(archive: PropertyListValue) throws {
         guard let objects = archive["$objects"]?.array, case .uid(let root) = archive["$top"]?["root"],
