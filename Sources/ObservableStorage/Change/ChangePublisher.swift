@@ -44,7 +44,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
         AsyncStream.observing(bufferingPolicy) { continuation in delivering { add(.stream(continuation), to: &$0) } }
     }
 
-    private func delivering<Result>(_ body: (inout Deliveries) -> Result) -> Result {
+    func delivering<Result>(_ body: (inout Deliveries) -> Result) -> Result {
         var deliveries = Deliveries()
         let result = body(&deliveries)
         deliveries.deliver()
