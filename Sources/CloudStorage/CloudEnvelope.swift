@@ -1,5 +1,4 @@
 import ObservableStorage
-import PropertyListCoding
 
 /// A value in the cloud with the time of its edit, in one entry.
 ///
@@ -33,7 +32,6 @@ struct CloudEnvelope: Sendable, Equatable {
         self.init(parts[Self.valueName], at: (1...Self.latest).contains(time) ? time : 0)
     }
 
-    /// The entry of the cloud.
     var entry: PropertyListValue {
         var parts = [Self.timeName: PropertyListValue.integer(PropertyListInteger(time))]
         parts[Self.valueName] = value

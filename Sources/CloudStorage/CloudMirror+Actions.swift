@@ -1,5 +1,4 @@
 import ObservableStorage
-import PropertyListCoding
 
 // MARK: - Actions
 

@@ -1,7 +1,6 @@
 import Dispatch
 import FoundationSubset
 public import ObservableStorage
-import PropertyListCoding
 
 /// Keeps chosen keys of a store in sync on all devices of a user, through iCloud's key-value store.
 ///

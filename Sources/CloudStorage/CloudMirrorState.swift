@@ -1,5 +1,4 @@
 import ObservableStorage
-import PropertyListCoding
 
 /// The decisions of a mirror as a pure state machine: inputs in, actions out, without a store, a cloud or a clock.
 ///
@@ -49,7 +48,6 @@ struct CloudMirrorState: Sendable {
         var replaced: (value: PropertyListValue?, stamp: CloudStamp?)?
         /// Whether the next edit was made without knowledge of the value in the cloud.
         var isRemoteUnseen = false
-        /// The last refusal or rejection that was reported.
         var reported: CloudMirror.Event?
 
         /// A time after all known ones, even if a clock is wrong, and at most the latest that can be represented.

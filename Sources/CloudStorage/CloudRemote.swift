@@ -1,5 +1,4 @@
 public import ObservableStorage
-public import PropertyListCoding
 
 /// Values by name that a service keeps equal on all devices of a user, such as iCloud's key-value store.
 ///

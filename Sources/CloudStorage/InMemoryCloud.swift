@@ -1,5 +1,4 @@
-import ObservableStorage
-public import PropertyListCoding
+public import ObservableStorage
 
 /// A cloud in memory, for tests and previews: each remote behaves like the key-value store of another device of the same user.
 ///

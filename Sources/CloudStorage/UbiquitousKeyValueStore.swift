@@ -1,7 +1,6 @@
 #if canImport(Darwin)
     import FoundationSubset
     public import ObservableStorage
-    public import PropertyListCoding
 
     /// iCloud's key-value store of the program, which needs the entitlement `com.apple.developer.ubiquity-kvstore-identifier`.
     ///

@@ -1,6 +1,5 @@
 public import Dispatch
 public import ObservableStorage
-import PropertyListCoding
 
 /// The entries of a domain of `UserDefaults` that an administrator enforces, as with a configuration profile: the mandatory layer of a
 /// store. There are none on Linux.

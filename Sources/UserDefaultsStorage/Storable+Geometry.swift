@@ -1,7 +1,6 @@
 #if !canImport(Darwin)
     public import Foundation
     public import ObservableStorage
-    public import PropertyListCoding
 
     extension CGFloat: Storable, StandardStorable {
         /// Creates a number from a stored real, or from an integer that a `CGFloat` holds exactly.

@@ -1,6 +1,5 @@
 import Foundation
 import ObservableStorage
-import PropertyListCoding
 
 extension UserDefaultsBackend {
     /// A key, the Foundation object that is set for it, and the value as it reads back; the object is nil for a key that is removed.

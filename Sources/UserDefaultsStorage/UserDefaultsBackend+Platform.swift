@@ -15,7 +15,6 @@
             (stored as? NSObject)?.isEqual(object) == true
         }
 
-        /// The format in which Foundation stores a domain.
         static let format = PropertyListFormat.binary
     }
 
@@ -54,7 +53,6 @@
         /// Always: Foundation keeps the number 1 if true or 1.0 is set, and no other process sees the removal before the domain is written.
         static func isHiddenByEquality(_ object: Any, of stored: Any?) -> Bool { true }
 
-        /// The format in which Foundation stores a domain.
         static let format = PropertyListFormat.xml
     }
 

@@ -1,7 +1,6 @@
 public import Dispatch
 public import Foundation
 public import ObservableStorage
-public import PropertyListCoding
 
 /// The entries of one domain of `UserDefaults`: those stored by the application, or a suite, without registered, global or argument
 /// defaults.
@@ -180,7 +179,6 @@ public final class UserDefaultsBackend: BlockingStorageBackend, CommittingBacken
         return StorageEntries(values)
     }
 
-    /// Sets an object, or removes the entry.
     func set(_ object: Any?, for key: String) {
         guard let object else { return defaults.removeObject(forKey: key) }
         // Foundation might keep the number 1 if true or 1.0 is set, since they are equal.

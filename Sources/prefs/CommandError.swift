@@ -24,7 +24,6 @@ enum CommandError: Error, Equatable {
         self = error as? CommandError ?? .failed(String(describing: error))
     }
 
-    /// The exit status of the process.
     var status: Int32 {
         switch self {
         case .outputClosed: 0
@@ -57,7 +56,6 @@ enum CommandError: Error, Equatable {
 }
 
 extension CommandError: CustomStringConvertible {
-    /// The reason, as printed.
     var description: String {
         switch self {
         case .outputClosed, .reported: ""

@@ -6,7 +6,6 @@ struct Output: Sendable {
     let descriptor: Int32
     /// Whether texts are coloured for a terminal.
     let isColoured: Bool
-    /// The name in errors.
     var name = "standard output"
 
     /// The standard output of the process, in colour on a terminal.
@@ -26,7 +25,6 @@ struct Output: Sendable {
         try write(Array((line + "\n").utf8))
     }
 
-    /// Writes bytes unchanged.
     func write(_ bytes: some ContiguousBytes) throws(CommandError) {
         var start = 0
         while true {

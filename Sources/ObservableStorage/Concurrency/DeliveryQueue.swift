@@ -209,7 +209,6 @@ extension DeliveryQueue {
         for await _ in end {}
     }
 
-    /// Whether any thread or task waits.
     var hasWaiters: Bool {
         state.withLock { !$0.waiters.isEmpty }
     }

@@ -20,7 +20,6 @@ final class Box<Value: Sendable>: Sendable {
     }
 }
 
-/// A weak reference to an object.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
     // Sendable even if the object is not: it only shows whether the object exists, and may release the object on any thread.
 

@@ -9,7 +9,6 @@ import Synchronization
     let id = UniqueNumber.next()
     /// The name of the entry, and the fallback while it has no value.
     let entryName: EntryName
-    /// The scope of the key; nil for a key of the application.
     let scope: KeyScope?
     /// The type of the stored value; nil if user code determines whether the value can be decoded.
     let typeWhenSet: ObjectIdentifier?
@@ -34,7 +33,6 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         /// The entry, its earlier names, and the fallback's.
         var entryName: EntryName
         var persistsDefault: DefaultPersistence
-        /// The description of the key, for people.
         var summary: String?
         /// Whether the value is omitted from texts; see ``StorageKey/secret()``.
         var isSecret = false
@@ -53,7 +51,6 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var scope: KeyScope?
         /// The key whose value this one has while it has none of its own; at most one.
         var fallback: [StorageKey<Value>] = []
-        /// Returns the default.
         var makeDefault: @Sendable () -> Value
         /// Whether the default is evaluated by each read, so that only stored values are cached; otherwise it is created once.
         var hasDynamicDefault = false

@@ -45,7 +45,6 @@ public struct SceneStore: Sendable {
         KeyPrefix([KeyScope.folder, sceneID])
     }
 
-    /// The scope of this scene's own values.
     var scope: KeyScope { keys.scope }
 
     func isSame(as other: SceneStore) -> Bool {

@@ -1,8 +1,6 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
-/// The operands and options of a command line.
 struct Arguments: Equatable {
     /// The arguments that are not options, in order.
     var operands: [String] = []
@@ -79,7 +77,6 @@ extension PropertyListFile {
         if Self.isPath(operand) { self.init(path: operand) } else { self.init(suiteName: operand) }
     }
 
-    /// Whether the operand FILE is a path.
     static func isPath(_ operand: String) -> Bool {
         operand.utf8.contains(UInt8(ascii: "/")) || [".plist", ".json"].contains { operand.hasSuffix($0) }
     }

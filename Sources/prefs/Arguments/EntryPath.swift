@@ -1,5 +1,4 @@
 import ObservableStorage
-import PropertyListCoding
 
 /// The operand KEY: the name of an entry, or a path into its value, such as `server.hosts.0`.
 ///

@@ -1,7 +1,6 @@
 import Dispatch
 import EtcdStorage
 import ObservableStorage
-import PropertyListCoding
 
 /// The storage that a command line names: the file of the operand FILE, or the keys in etcd of the option `--etcd`.
 ///
@@ -25,7 +24,6 @@ enum EntryStorage: Sendable {
         }
     }
 
-    /// The name of the storage in errors.
     var name: String {
         backend.name
     }

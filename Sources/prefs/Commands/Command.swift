@@ -1,7 +1,6 @@
 import EtcdStorage
 import ObservableStorage
 
-/// One of the tool's commands.
 struct Command: Sendable {
     let name: String
     /// The operands as shown in the usage; completion knows FILE, KEY, COMMAND, and choices separated by `|`.

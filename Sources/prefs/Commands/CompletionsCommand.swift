@@ -1,6 +1,5 @@
 import EtcdStorage
 import ObservableStorage
-import PropertyListCoding
 
 extension Command {
     /// Prints a script that completes command lines, or the candidates that the scripts request.

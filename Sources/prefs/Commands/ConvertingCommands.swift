@@ -1,6 +1,5 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 // Commands that write whole property lists.
 extension Command {
@@ -94,7 +93,6 @@ extension Command {
 }
 
 extension PropertyListFormat {
-    /// Reads the value of an option.
     fileprivate init(option: String, of arguments: Arguments) throws(CommandError) {
         guard let name = arguments.options[option] else { throw .usage("--\(option) is missing") }
         guard let format = PropertyListFormat(rawValue: name) else { throw .usage("unknown format: \(name)") }

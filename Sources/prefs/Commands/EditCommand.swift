@@ -1,7 +1,6 @@
 import Dispatch
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 extension Command {
     static let edit = Command(

@@ -1,6 +1,5 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 // Commands that print entries.
 extension Command {

@@ -1,7 +1,6 @@
 import EtcdStorage
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 // Commands that examine the entries of several files.
 extension Command {

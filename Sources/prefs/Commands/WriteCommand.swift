@@ -1,9 +1,7 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 extension Command {
-    /// Sets keys, or adds to an array or dictionary.
     static let write = Command(
         "write", operands: "FILE KEY VALUE [KEY VALUE ...]", operandCount: 2...Int.max,
         options: ValueSyntax.allCases.map { "--\($0.rawValue)" } + ["--type \(typeNames.joined(separator: "|"))"]

@@ -1,6 +1,5 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 // Commands that edit entries in one transaction.
 extension Command {

@@ -1,6 +1,5 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 extension [String: PropertyListValue] {
     /// The JSON of a whole property list, with one entry per line.

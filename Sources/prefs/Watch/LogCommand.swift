@@ -1,6 +1,5 @@
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 extension Command {
     /// Prints the changes in a file's journal, or in the history of etcd.

@@ -2,7 +2,6 @@ import Dispatch
 import EtcdStorage
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 extension Command {
     /// Keeps a file equal to the entries under a prefix in etcd, until it is stopped.

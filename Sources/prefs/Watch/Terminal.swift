@@ -1,7 +1,6 @@
 import Dispatch
 import FoundationSubset
 import ObservableStorage
-import PropertyListCoding
 
 /// The terminal on which `prefs watch` displays a table: an alternate screen, which is left when the display ends or is suspended.
 final class Terminal: Sendable {
@@ -95,7 +94,6 @@ final class Terminal: Sendable {
         }
     }
 
-    /// The local time of day, such as `14:05:09`.
     static func timeOfDay() -> String {
         var now = time(nil)
         var parts = tm()

@@ -1,5 +1,4 @@
 import ObservableStorage
-import PropertyListCoding
 
 /// A line that `prefs watch` prints: a change, or the current value of a key.
 struct WatchLine: Equatable {

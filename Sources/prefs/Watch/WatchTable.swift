@@ -1,5 +1,4 @@
 import ObservableStorage
-import PropertyListCoding
 
 /// The table that `prefs watch` displays on a terminal: a row for each key, with those of the last change marked.
 struct WatchTable {
@@ -65,13 +64,9 @@ struct WatchTable {
     /// The row of a key, which is inserted if there is none.
     private mutating func index(of key: String) -> Int {
         if hasNamedKeys { return rows.firstIndex { $0.key == key } ?? 0 }
-        var (low, high) = (0, rows.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if rows[middle].key.precedes(key) { low = middle + 1 } else { high = middle }
-        }
-        if low == rows.count || rows[low].key != key { rows.insert(Row(key: key), at: low) }
-        return low
+        let index = rows.indices.partitioningIndex { !rows[$0].key.precedes(key) }
+        if index == rows.count || rows[index].key != key { rows.insert(Row(key: key), at: index) }
+        return index
     }
 
     /// Scrolls so that a row is visible, and the last rows fill the screen.
@@ -80,7 +75,6 @@ struct WatchTable {
         firstVisibleRow = max(0, min(firstVisibleRow, rows.count - visibleRows))
     }
 
-    /// The number of rows between the title and the last line.
     private var visibleRows: Int {
         max(1, size.rows - 2)
     }
