@@ -33,7 +33,8 @@ final class MainActorRegistrar: Observable, Sendable {
         }
         guard isFirst else { return }
         DispatchQueue.main.async {
-            for registrar in Self.postponed.exchange([]) { registrar.notifyNow() }
+            // Not at once in a run loop that runs inside a read.
+            for registrar in Self.postponed.exchange([]) { registrar.notify() }
         }
     }
 
