@@ -101,7 +101,7 @@ struct EntryTable: Sendable {
 
     /// Removes an entry without state that is not referenced elsewhere, and returns it, to be released outside locks.
     mutating func forgetIfVacant(_ name: String) -> Entry? {
-        guard let index = indices[name], entries[index].isVacant, isKnownUniquelyReferenced(&entries[index]) else { return nil }
+        guard let index = indices[name], isUnreferenced(index), entries[index].isVacant else { return nil }
         let entry = entries[index]
         if copied?.values[name] != nil { isCopyStale = true }
         let last = entries.removeLast()
@@ -129,7 +129,7 @@ struct EntryTable: Sendable {
         var (kept, removed) = ([Entry](), [Entry]())
         for index in entries.indices {
             let (name, content) = (entries[index].name, entries[index].content)
-            if copied == nil, entries[index].isIdle, isKnownUniquelyReferenced(&entries[index]) {
+            if copied == nil, isUnreferenced(index), entries[index].isIdle {
                 assert(stored[name] == content.value)
                 removed.append(entries[index])
             } else {
@@ -146,10 +146,17 @@ struct EntryTable: Sendable {
     // removed, except those that Observation has tracked, which may still be observed.
     private mutating func sweep() {
         var kept: [Entry] = []
-        for index in entries.indices where !entries[index].isVacant || !isKnownUniquelyReferenced(&entries[index]) {
-            kept.append(entries[index])
-        }
+        for index in entries.indices where !isUnreferenced(index) || !entries[index].isVacant { kept.append(entries[index]) }
         keep(kept)
+    }
+
+    /// Whether only the table references an entry, so that its state is final: checked first, because a thread may just have made its first
+    /// tracked read of it.
+    private mutating func isUnreferenced(_ index: Int) -> Bool {
+        guard isKnownUniquelyReferenced(&entries[index]) else { return false }
+        // After everything that other threads did before they released it.
+        atomicMemoryFence(ordering: .acquiring)
+        return true
     }
 
     private mutating func keep(_ kept: [Entry]) {
