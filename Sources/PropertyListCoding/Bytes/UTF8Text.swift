@@ -124,34 +124,3 @@ extension String {
         }
     }
 }
-
-extension UnsafeRawBufferPointer {
-    /// The number that the digits from an offset on denote, nil if it is out of range, and the offset after them.
-    func number(from start: Int = 0, isHexadecimal: Bool = false) -> (value: UInt64?, end: Int) {
-        var (value, end): (UInt64?, Int) = (0, start)
-        while end < count, let digit = self[end].digit(isHexadecimal: isHexadecimal) {
-            if let (shifted, isLarge) = value?.multipliedReportingOverflow(by: isHexadecimal ? 16 : 10) {
-                let (sum, isLarger) = shifted.addingReportingOverflow(UInt64(digit))
-                value = isLarge || isLarger ? nil : sum
-            }
-            end += 1
-        }
-        return (value, end)
-    }
-}
-
-extension UInt8 {
-    var isXMLSpace: Bool {
-        self == 0x20 || self == 0x0A || self == 0x09 || self == 0x0D
-    }
-
-    /// The value of a decimal or hexadecimal digit.
-    func digit(isHexadecimal: Bool) -> UInt8? {
-        switch self {
-        case 0x30...0x39: self - 0x30
-        case 0x41...0x46 where isHexadecimal: self - 0x41 + 10
-        case 0x61...0x66 where isHexadecimal: self - 0x61 + 10
-        default: nil
-        }
-    }
-}

@@ -104,9 +104,16 @@ extension JSONReader {
 
     /// Reads digits, and returns the number that they are, or nil if it is out of range.
     private mutating func digits() throws(PropertyListError) -> UInt64? {
-        let (number, end) = bytes.all.number(from: offset)
-        guard end > offset else { throw error("a digit is missing") }
-        offset = end
+        let start = offset
+        var number: UInt64? = 0
+        while let digit = next?.digit(isHexadecimal: false) {
+            if let shifted = number?.multipliedReportingOverflow(by: 10) {
+                let (sum, overflow) = shifted.partialValue.addingReportingOverflow(UInt64(digit))
+                number = shifted.overflow || overflow ? nil : sum
+            }
+            offset += 1
+        }
+        guard offset > start else { throw error("a digit is missing") }
         return number
     }
 }

@@ -60,8 +60,15 @@ extension XMLReader {
         if isNegative || text.first == 0x2B { text = trimmed(UnsafeRawBufferPointer(rebasing: text.dropFirst())) }
         let isHexadecimal = text.count > 2 && text[0] == 0x30 && text[1] | 0x20 == 0x78
         if isHexadecimal { text = UnsafeRawBufferPointer(rebasing: text.dropFirst(2)) }
-        let (number, end) = text.number(isHexadecimal: isHexadecimal)
-        guard !text.isEmpty, end == text.count, let magnitude = number else { return nil }
+        guard !text.isEmpty else { return nil }
+        var magnitude: UInt64 = 0
+        for byte in text {
+            guard let digit = byte.digit(isHexadecimal: isHexadecimal) else { return nil }
+            let (shifted, isLarge) = magnitude.multipliedReportingOverflow(by: isHexadecimal ? 16 : 10)
+            let (sum, isLarger) = shifted.addingReportingOverflow(UInt64(digit))
+            guard !isLarge, !isLarger else { return nil }
+            magnitude = sum
+        }
         guard isNegative else { return PropertyListInteger(magnitude) }
         guard magnitude <= Int64.min.magnitude else { return nil }
         return PropertyListInteger(Int64(truncatingIfNeeded: 0 &- magnitude))

@@ -208,11 +208,33 @@ extension XMLReader {
         let start = offset
         let isHexadecimal = bytes.has("&#x", at: start)
         let first = start + (isHexadecimal ? 3 : 2)
-        let (value, end) = bytes.all.number(from: first, isHexadecimal: isHexadecimal)
-        guard end > first, bytes.has(";", at: end), let scalar = value.flatMap({ Unicode.Scalar(UInt32(clamping: $0)) }) else {
+        offset = first
+        var value: UInt32 = 0
+        while offset < bytes.count, let digit = bytes[offset].digit(isHexadecimal: isHexadecimal) {
+            // Remains above every scalar, regardless of the number of digits that follow.
+            value = min(value * (isHexadecimal ? 16 : 10) + UInt32(digit), 0x110000)
+            offset += 1
+        }
+        guard offset > first, offset < bytes.count, bytes[offset] == 0x3B, let scalar = Unicode.Scalar(value) else {
             throw PropertyListError(offset: start, reason: "a character reference that names no character")
         }
-        offset = end + 1
+        offset += 1
         output.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+    }
+}
+
+extension UInt8 {
+    var isXMLSpace: Bool {
+        self == 0x20 || self == 0x0A || self == 0x09 || self == 0x0D
+    }
+
+    /// The value of a decimal or hexadecimal digit.
+    func digit(isHexadecimal: Bool) -> UInt8? {
+        switch self {
+        case 0x30...0x39: self - 0x30
+        case 0x41...0x46 where isHexadecimal: self - 0x41 + 10
+        case 0x61...0x66 where isHexadecimal: self - 0x61 + 10
+        default: nil
+        }
     }
 }
