@@ -133,11 +133,7 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     package nonisolated(nonsending) func edit(
         _ options: CommitOptions, _ body: @Sendable (inout StorageEntries) throws -> Void
     ) async throws -> StorageEntries {
-        do {
-            return try await writing { try await withTransaction { try await store(options, body, by: &$0) } }
-        } catch let error as BodyError {
-            throw error.error
-        }
+        try await writing { try await withTransaction { try await store(options, body, by: &$0) } }.get()
     }
 
     /// Runs a closure that writes, and converts its errors to those that a store expects.
@@ -146,16 +142,17 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
     ) async throws -> Result {
         do {
             return try await body()
-        } catch let error where error is BodyError || error is StorageError || error is CancellationError {
+        } catch let error where error is StorageError || error is CancellationError {
             throw error
         } catch {
             throw StorageError.unwritable(file: name, reason: "\(error)")
         }
     }
 
+    /// Stores an edit; the result is the error of its closure if that throws.
     private nonisolated(nonsending) func store(
         _ options: CommitOptions, _ body: (inout StorageEntries) throws -> Void, by transaction: inout EtcdTransaction
-    ) async throws -> StorageEntries {
+    ) async throws -> Result<StorageEntries, any Error> {
         var latest = try await followed()
         let outcomes = try await outcomes(of: options.unknown)
         if !outcomes.isEmpty {
@@ -166,35 +163,23 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
         var conflicts = 0
         while true {
             var edited = latest.entries.stored(at: latest.entries.revision)
-            var failure: BodyError?
-            do {
-                try body(&edited)
-            } catch {
-                failure = BodyError(error: error)
-            }
-            if failure == nil, !edited.editedKeys.isEmpty {
-                if let stored = try await transaction.commit(edited, over: latest.entries) { return stored }
+            let result = Result { try body(&edited) }
+            if case .success = result, !edited.editedKeys.isEmpty {
+                if let stored = try await transaction.commit(edited, over: latest.entries) { return .success(stored) }
                 // A random time after repeated conflicts, so that several writers do not block each other forever.
                 if conflicts > 0 {
                     try await Task.sleep(for: .backoff(after: conflicts, from: .milliseconds(4), to: .milliseconds(64), jitter: 0...1))
                 }
                 conflicts += 1
             } else {
+                let unchanged = result.map { latest.entries }
                 // Everything was stored already.
-                if failure == nil, edited.readKeys?.isEmpty == true, outcomes.values.contains(true) { return latest.entries }
+                if case .success = result, edited.readKeys?.isEmpty == true, outcomes.values.contains(true) { return unchanged }
                 // An edit that throws or changes nothing may have read outdated entries.
-                if try await isLatest(latest, of: edited.readKeys) {
-                    if let failure { throw failure }
-                    return latest.entries
-                }
+                if try await isLatest(latest, of: edited.readKeys) { return unchanged }
             }
             latest = try await newer(than: latest)
         }
-    }
-
-    /// An error thrown by the closure of an edit.
-    private struct BodyError: Error {
-        let error: any Error
     }
 
     /// The state of the keys at a later revision.
