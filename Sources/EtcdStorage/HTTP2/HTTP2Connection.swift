@@ -152,7 +152,8 @@ actor HTTP2Connection {
         } catch {
             close(error)
         }
-        waiter.wakeFinished()
+        // Each request reads, and each call that waits is asked.
+        if count > 0 { waiter.wakeFinished() }
     }
 
     private func receive(_ bytes: [UInt8]) throws(ConnectionError.Reason) {

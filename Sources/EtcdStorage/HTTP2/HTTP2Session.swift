@@ -44,7 +44,9 @@ struct HTTP2Session: Sendable {
 
     /// Whether another stream can be opened at present.
     var canOpen: Bool {
-        !isGoingAway && nextStream <= Int32.max && exchanges.values.count { $0.failure == nil } < settings.maximumStreams
+        // Those that have failed are counted only if that matters.
+        !isGoingAway && nextStream <= Int32.max
+            && (exchanges.count < settings.maximumStreams || exchanges.values.count { $0.failure == nil } < settings.maximumStreams)
     }
 
     /// Removes and returns the bytes for the server.
