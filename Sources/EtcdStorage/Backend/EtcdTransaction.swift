@@ -37,17 +37,15 @@ struct EtcdTransaction: Sendable {
     ) async throws -> StorageEntries? {
         try Task.checkCancellation()
         // On the client's queue, and not cancelled: the outcome of a transaction that was sent has to be reported.
-        let (sent, result) = await withTaskExecutorPreference(client.executor) { [self] in
-            await Task(executorPreference: client.executor) {
-                var sent = self
-                do {
-                    let stored = try await sent.send(entries, over: earlier)
-                    return (sent, Result<StorageEntries?, any Error>.success(stored))
-                } catch {
-                    return (sent, .failure(error))
-                }
-            }.value
-        }
+        let (sent, result) = await Task(executorPreference: client.executor) { [self] in
+            var sent = self
+            do {
+                let stored = try await sent.send(entries, over: earlier)
+                return (sent, Result<StorageEntries?, any Error>.success(stored))
+            } catch {
+                return (sent, .failure(error))
+            }
+        }.value
         self = sent
         return try result.get()
     }
