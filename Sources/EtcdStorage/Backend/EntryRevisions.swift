@@ -6,7 +6,7 @@ import PropertyListCoding
 /// Names that differ only in their Unicode normalization are equal in Swift, but two keys in etcd. The entry is the key that was created
 /// first, in every store; the others are duplicates, and become entries when it is deleted.
 struct EntryRevisions: Sendable {
-    /// The number of comparisons beyond which a single one of the whole range is made.
+    /// The number of comparisons beyond which a single one of the whole range is made; fewer at a cluster with lower limits.
     static let maximumCompares = 100
 
     /// The revisions in which a key was created and last written.
@@ -124,17 +124,20 @@ struct EntryRevisions: Sendable {
     ///   - names: the names of the entries that it has read; nil for all.
     ///   - earlier: the entries that it has read, with their revision.
     ///   - revision: the revision up to which events were applied.
-    func compares(of names: Set<String>?, read earlier: StorageEntries, at revision: Int64) -> [TxnRequest.Compare]? {
+    ///   - maximum: the number of comparisons beyond which a single one of the whole range is made.
+    func compares(
+        of names: Set<String>?, read earlier: StorageEntries, at revision: Int64, upTo maximum: Int
+    ) -> [TxnRequest.Compare]? {
         guard let number = earlier.revision?.number else { return nil }
         let last = Int64(clamping: number)
         // A comparison of the present key would not detect that the entry had another one.
         if promotions.contains(where: { $0.value > last && names?.contains($0.key) != false }) { return nil }
-        guard let names, names.count <= Self.maximumCompares else {
+        guard let names, names.count <= maximum else {
             // If none is newer, entries can only be missing.
             if revision > last, revisions.contains(where: { $0.value.modified > last }) || revisions.count != earlier.values.count {
                 return nil
             }
-            return comparesOfAll(since: last)
+            return comparesOfAll(since: last, upTo: maximum)
         }
         var compares: [TxnRequest.Compare] = []
         for name in names {
@@ -148,10 +151,10 @@ struct EntryRevisions: Sendable {
 
     /// Comparisons of all entries. That of the range does not detect deletions: the fence detects those by this library, and a comparison
     /// of each key those by others, if there are not too many keys.
-    private func comparesOfAll(since last: Int64) -> [TxnRequest.Compare] {
+    private func comparesOfAll(since last: Int64, upTo maximum: Int) -> [TxnRequest.Compare] {
         let range = TxnRequest.Compare(key: keys.entriesStart, rangeEnd: keys.rangeEnd, isLess: true, modRevision: last + 1)
         let fence = TxnRequest.Compare(key: keys.fence, isLess: true, modRevision: last + 1)
-        guard revisions.count <= Self.maximumCompares else { return [range, fence] }
+        guard revisions.count <= maximum else { return [range, fence] }
         return [range, fence]
             + revisions.compactMap { name, revisions in
                 keys.key(of: name).map { TxnRequest.Compare(key: $0, modRevision: revisions.modified) }

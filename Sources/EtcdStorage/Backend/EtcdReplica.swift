@@ -185,9 +185,11 @@ struct EtcdReplica: Sendable {
 
     // MARK: Comparing
 
-    /// See ``EntryRevisions/compares(of:read:at:)``; nil also for entries of another history.
-    func compares(of names: Set<String>?, read earlier: StorageEntries) -> [TxnRequest.Compare]? {
+    /// See ``EntryRevisions/compares(of:read:at:upTo:)``; nil also for entries of another history.
+    func compares(
+        of names: Set<String>?, read earlier: StorageEntries, upTo maximum: Int = EntryRevisions.maximumCompares
+    ) -> [TxnRequest.Compare]? {
         guard earlier.revision?.history == view.history else { return nil }
-        return revisions.compares(of: names, read: earlier, at: view.revision)
+        return revisions.compares(of: names, read: earlier, at: view.revision, upTo: maximum)
     }
 }

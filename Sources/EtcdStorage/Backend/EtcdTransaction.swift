@@ -23,6 +23,8 @@ struct EtcdTransaction: Sendable {
     private var number: UInt64 = 0
     // The revision in which the token was last written; 0 if it is not stored. Before the attempt, if its outcome is unknown.
     private var revision: Int64 = 0
+    // Lower after the cluster has refused as many.
+    private var maximumCompares = EntryRevisions.maximumCompares
     private let follower: EtcdFollower
 
     init(_ follower: EtcdFollower) {
@@ -65,7 +67,10 @@ struct EtcdTransaction: Sendable {
             do {
                 response = try await client.call(request, deadline: .now + client.callTimeout)
             } catch let failure as EtcdFailure where failure.isTooLarge {
-                throw refusal(of: request, with: entries, failure)
+                guard request.compares.count > request.success.count, maximumCompares > 0 else { throw refusal(of: entries, failure) }
+                // Fewer, until the cluster takes them: at last one of all entries.
+                maximumCompares = min(maximumCompares, request.compares.count) / 2
+                continue
             } catch let unavailable as EtcdUnavailable where unavailable.mayHaveArrived {
                 // The watch may have delivered it.
                 if let stored = await follower.outcome(of: attempt, until: .now) { return stored }
@@ -76,7 +81,7 @@ struct EtcdTransaction: Sendable {
                 do { (before, storedRevision) = (revision, try await prevent(attempt)) } catch { throw unknownOutcome }
                 guard revision != 0 else { throw unknownOutcome }
                 unknown = nil
-                guard let storedRevision else { throw refusal(of: request, with: entries, failure) }
+                guard let storedRevision else { throw refusal(of: entries, failure) }
                 revision = before
                 return try await stored(attempt, at: storedRevision)
             } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
@@ -130,14 +135,12 @@ struct EtcdTransaction: Sendable {
     }
 
     /// The error for a request that is too large.
-    private func refusal(of request: TxnRequest, with entries: StorageEntries, _ failure: EtcdFailure) -> StorageError {
-        let compared = request.compares.count > request.success.count
-        if failure.isForOperations, entries.editedKeys.count == 1, !compared {
+    private func refusal(of entries: StorageEntries, _ failure: EtcdFailure) -> StorageError {
+        if failure.isForOperations, entries.editedKeys.count == 1 {
             let reason = "\(failure): the cluster allows fewer operations in a transaction than an edit needs; raise its --max-txn-ops"
             return .unwritable(file: follower.name, reason: reason)
         }
-        let read = compared ? ", and it compares \(request.compares.count) keys, because it depends on what was read" : ""
-        return .tooLarge(key: nil, reason: "\(follower.name) does not take it: \(failure)\(read)")
+        return .tooLarge(key: nil, reason: "\(follower.name) does not take it: \(failure)")
     }
 
     /// Whether there is nothing to find out about an attempt.
@@ -189,8 +192,8 @@ struct EtcdTransaction: Sendable {
 
     private func request(_ entries: StorageEntries, over earlier: StorageEntries, _ attempt: String) throws -> TxnRequest? {
         let names = entries.editedKeys.sorted()
-        let prepared = follower.read { replica in
-            replica.compares(of: entries.readKeys, read: earlier).map {
+        let prepared = follower.read { [maximumCompares] replica in
+            replica.compares(of: entries.readKeys, read: earlier, upTo: maximumCompares).map {
                 ($0, names.map { replica.revisions.key(of: $0) }, replica.historyWrite)
             }
         }
