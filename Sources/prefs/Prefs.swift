@@ -55,6 +55,8 @@ struct Prefs {
     ///
     /// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD, which would name another file or key.
     private static func arguments() throws(CommandError) -> [String] {
+        // Swift reads them from /proc on Linux; there is always the name of the program.
+        if CommandLine.argc == 0 { throw .failed("the arguments cannot be read: /proc is not mounted") }
         var arguments: [String] = []
         for number in 1..<max(1, Int(CommandLine.argc)) {
             guard let bytes = CommandLine.unsafeArgv[number] else { break }
