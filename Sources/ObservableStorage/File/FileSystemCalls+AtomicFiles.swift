@@ -22,9 +22,7 @@ extension FileSystemCalls {
     func readFile(at path: ResolvedPath, followsLinks: Bool = false) throws(StorageError) -> (bytes: Data, identity: FileIdentity)? {
         var last: (bytes: Data, identity: FileIdentity)?
         for attempt in 0..<Self.maximumAttempts {
-            if attempt > 0 {
-                pause(.milliseconds(2))
-            }
+            if attempt > 0 { pause(.milliseconds(2)) }
             guard let descriptor = try open(path, followsLinks: followsLinks) else { return nil }
             defer { discard(descriptor) }
             guard let (content, isUnchanged) = try content(of: descriptor, path: path.path) else { continue }
@@ -49,21 +47,26 @@ extension FileSystemCalls {
         }
     }
 
-    /// The content of an open file with its identity before it was read, and whether that is still the same; nil if the size is not.
+    /// The content of an open file with its identity before it was read, and whether that is still the same; nil if the size is not, or
+    /// the file is gone.
     private func content(
         of descriptor: Int32, path: String
     ) throws(StorageError) -> (content: (bytes: Data, identity: FileIdentity), isUnchanged: Bool)? {
-        let before = try reading(path) { () throws(SystemError) in try status(of: descriptor) }
-        if let objection = before.kind.objection {
-            throw .unreadable(file: path, reason: objection)
+        var objection: String?
+        let read = try reading(path) { () throws(SystemError) -> (before: FileStatus, bytes: Data, after: FileStatus)? in
+            do throws(SystemError) {
+                let before = try status(of: descriptor)
+                let (size, limit) = (before.identity.size, Self.largestFileSize)
+                objection = before.kind.objection ?? (size > limit ? "it has \(size) bytes; \(limit) are read at most" : nil)
+                if objection != nil { return nil }
+                return (before, try self.bytes(of: descriptor, expected: Int(size)), try status(of: descriptor))
+            } catch let error where error.code == ESTALE {
+                // Another machine has replaced it, and their file server has removed it.
+                return nil
+            }
         }
-        guard before.identity.size <= Self.largestFileSize else {
-            throw .unreadable(file: path, reason: "it has \(before.identity.size) bytes; \(Self.largestFileSize) are read at most")
-        }
-        let size = Int(before.identity.size)
-        let bytes = try reading(path) { () throws(SystemError) in try self.bytes(of: descriptor, expected: size) }
-        let after = try reading(path) { () throws(SystemError) in try status(of: descriptor) }
-        guard bytes.count == size else { return nil }
+        if let objection { throw .unreadable(file: path, reason: objection) }
+        guard let (before, bytes, after) = read, bytes.count == Int(before.identity.size) else { return nil }
         return (content: (bytes: bytes, identity: before.identity), isUnchanged: after.identity == before.identity)
     }
 

@@ -97,6 +97,16 @@ import Testing
         #expect(try content.identity == FileIdentity(path: path))
     }
 
+    @Test("A file that another machine replaces while it is read is read again", arguments: ["statusOfDescriptor", "read"])
+    func stale(call: String) throws {
+        try folder.make("list", "content")
+        let isStale = Lock(true)
+        let recorder = CallRecorder { _, name in name == call && isStale.exchange(false) ? ESTALE : nil }
+        let content = try recorder.calls.readFile(at: ResolvedPath("list", in: folder.url.path))
+        #expect(content?.bytes == Data("content".utf8))
+        #expect(!isStale.withLock { $0 } && recorder.openDescriptors.isEmpty)
+    }
+
     @Test("A file that keeps growing is an error, and is not read further than its first size")
     func growing() throws {
         let path = try folder.make("list", "short")
