@@ -157,7 +157,14 @@ private func names(in open: OpenFolder) throws(SystemError) -> [String] {
     }
     defer { closedir(folder) }
     var names: [String] = []
-    while let entry = readdir(folder) {
+    while true {
+        errno = 0
+        guard let entry = readdir(folder) else {
+            // Also after an error, which must not look like the end.
+            let code = errno
+            guard code == 0 else { throw SystemError(code) }
+            return names
+        }
         let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
             name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: entry.pointee.d_name)) {
                 String(validatingCString: $0)
@@ -165,7 +172,6 @@ private func names(in open: OpenFolder) throws(SystemError) -> [String] {
         }
         if let name, name != ".", name != ".." { names.append(name) }
     }
-    return names
 }
 
 private func pathOfWorkingFolder() throws(SystemError) -> String {
