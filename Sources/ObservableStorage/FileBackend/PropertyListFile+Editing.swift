@@ -21,7 +21,12 @@ extension PropertyListFile {
     /// Runs an edit and writes it into the property list, for every program to read, before the caller ends.
     package func editList(_ body: (inout StorageEntries) throws -> Void) throws -> StorageEntries {
         let entries = try edit(body)
-        try checkpoint()
+        do {
+            try checkpoint()
+        } catch let error as StorageError where journal.isKnown {
+            // It is in the journal: a caller that took it for failed would repeat it.
+            throw error.with(.logged)
+        }
         return entries
     }
 

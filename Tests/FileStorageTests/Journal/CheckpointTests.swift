@@ -283,4 +283,21 @@ struct CheckpointTests {
         try await store.close(discardingEdits: true)
         #expect(try fixture.backend().load().values == ["a": 2])
     }
+
+    @Test("An edit of the list whose checkpoint fails says that the edit is stored: a command that is repeated would make it twice")
+    func listEdit() throws {
+        let isFailing = Lock(true)
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            if to.path.hasSuffix("settings.plist"), isFailing.exchange(false) { throw SystemError(ENOSPC) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        let list = fixture.backend(calls: calls)
+        let error = #expect(throws: StorageError.self) { try list.editList { $0["a"] = 2 } }
+        #expect(error?.description.contains("kept in a log beside the file") == true, "\(String(describing: error))")
+        #expect(try fixture.stored() == ["a": 1])
+        #expect(try fixture.backend().load().values == ["a": 2])
+        #expect(try list.editList { $0["b"] = 3 }.values == ["a": 2, "b": 3])
+        #expect(try fixture.stored() == ["a": 2, "b": 3])
+    }
 }
