@@ -94,6 +94,9 @@ extension EditLogFolder {
             }
             try calls.uninterrupted { () throws(SystemError) in try calls.checkWriting(place) }
             return nil
+        } catch let error where error.code == EMFILE || error.code == ENFILE {
+            // It is not the location that prevents it, and a present log needs no other descriptor.
+            throw error
         } catch {
             return "\(error.reason) (making a log of edits in \(path))"
         }

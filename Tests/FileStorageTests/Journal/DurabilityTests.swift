@@ -321,4 +321,22 @@ struct DurabilityTests {
         #expect(!FileManager.default.fileExists(atPath: fixture.logs))
         try await store.close()
     }
+
+    @Test("Edits that are in a log count as such, also while the process has no descriptors left", arguments: [EMFILE, ENFILE])
+    func noDescriptors(code: Int32) async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        let isShort = Lock(false)
+        var calls = EditLogFixture.callsWithoutRenaming
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            // The first descriptors that examining the location needs are the last ones.
+            if isShort.withLock({ $0 }), path.path.contains(".edits") { throw SystemError(code) }
+            return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+        }
+        let store = try ObservableStore(backend: fixture.backend(calls: calls))
+        store[StorageKey("k", default: 0)] = 2
+        isShort.exchange(true)
+        #expect(store.durability == .immediate)
+        isShort.exchange(false)
+        try await store.close(discardingEdits: true)
+    }
 }
