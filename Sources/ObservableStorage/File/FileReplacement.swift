@@ -225,11 +225,14 @@ extension FileReplacement {
     }
 
     /// Writes the previous content back, so that the file does not have to be restored, for which its file system may have no room.
+    ///
+    /// - Returns: whether the file has that content, and will not be restored from the copy.
     private func undo(_ descriptor: Int32, to previous: Data, removing copy: ResolvedPath) -> Bool {
         calls.ifPossible { () throws(SystemError) -> Void in
             try calls.overwrite(descriptor, with: previous)
             try calls.synchronize(descriptor)
-            try calls.removeDurably(copy)
+            try calls.removeFile(copy)
+            calls.ifPossible { () throws(SystemError) in try calls.synchronizeFolder(of: copy) }
         } != nil
     }
 

@@ -119,6 +119,34 @@ struct InPlaceWritingTests {
         #expect(try stored() == ["count": 1])
     }
 
+    @Test("The previous content that was written back is told, also if removing the copy is not known to be durable")
+    func uncertainRemoval() throws {
+        let before = try Data(contentsOf: file)
+        let folderInode = try FileIdentity(path: folder.url.path)?.inode
+        let isRemoved = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.closeWaiting = { false }
+        let isFull = Lock(true)
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            if isFull.exchange(false) { throw SystemError(ENOSPC) }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset)
+        }
+        calls.removeFile = { path throws(SystemError) in
+            try FileSystemCalls.live.removeFile(path)
+            if path.name == ".list.copy" { isRemoved.exchange(true) }
+        }
+        calls.synchronize = { descriptor throws(SystemError) in
+            let inode = try FileSystemCalls.live.status(of: descriptor).identity.inode
+            if inode == folderInode, isRemoved.exchange(false) { throw SystemError(EIO) }
+            try FileSystemCalls.live.synchronize(descriptor)
+        }
+        let list = list(.whenNecessary(), calls: calls)
+        let error = #expect(throws: StorageError.self) { try list.edit { $0["count"] = 2 } }
+        #expect(error?.description.contains("No space left on device (writing into the file)") == true, "\(String(describing: error))")
+        #expect(try Data(contentsOf: file) == before)
+        #expect(try list.load().values["count"] == 1)
+    }
+
     @Test("Content is on the medium before the copy is removed, whether it is new, restored, or the old one after a failure")
     func durableSteps() throws {
         let steps = Lock<[String]>([])
