@@ -9,13 +9,13 @@ extension Journal {
         switch view {
         case .current(let state):
             if state.hasRemainder { return try list.content(of: target).flatMap { try replaceDamaged(state, over: $0, at: target) } }
-            return try state.file.header.boot != list.calls.boot || state.file.isDoubtful
+            return try state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful
                 || state.file.hasWrongAccess(besides: status) ? renew(state, of: target) : state
         case .none:
             return try list.content(of: target).flatMap { try make(over: $0, $0.entries, insteadOf: inode, at: target) }
         case .foreign(let state, let content):
             if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
-            let current = state.file.header.boot == list.calls.boot ? state : try renew(state, of: target)
+            let current = state.file.header.isOfOtherRun(than: list.calls.boot) ? try renew(state, of: target) : state
             return try current.flatMap { try adopt(content, in: $0, at: target) }
         case .lost(let state, let content):
             let entries = restored(state, over: content)

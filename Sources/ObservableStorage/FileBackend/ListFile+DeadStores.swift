@@ -51,7 +51,9 @@ extension ListFile {
             }
             // After a power failure, the file may be newer than the log: it only applies to the list for which it was made.
             let isCurrent = identities.contains { content.list == ($0?.inode ?? 0, $0?.modified ?? 0) }
-            guard content.boot == calls.boot || isCurrent else {
+            // Where `/proc` is restricted, the run is not known, and is 0.
+            let isOfOtherRun = content.boot != calls.boot && content.boot != 0 && calls.boot != 0
+            guard !isOfOtherRun || isCurrent else {
                 let keys = Set(content.edits.map { EntryName(own: $0.key, path: $0.path).text })
                 if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue

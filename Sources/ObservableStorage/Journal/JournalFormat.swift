@@ -72,6 +72,11 @@ struct JournalHeader: Sendable, Equatable {
         boot == self.boot ? history : history ^ boot
     }
 
+    /// Whether the journal was made in another run of the system, as far as the present one is known.
+    func isOfOtherRun(than boot: UInt64) -> Bool {
+        boot != self.boot && boot != 0
+    }
+
     /// The history that the records had before the system was started, if they are as old.
     var formerHistory: UInt64 { history ^ boot }
 

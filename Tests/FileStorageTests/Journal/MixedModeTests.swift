@@ -332,6 +332,27 @@ struct MixedModeTests {
         #expect(!FileManager.default.fileExists(atPath: fixture.list.editLogs.path))
     }
 
+    @Test(
+        "Where the run of the system is not known, edits of a killed store are made, and a journal is not made again",
+        arguments: [false, true])
+    func unknownRun(isJournaled: Bool) throws {
+        let fixture = try JournalFixture(["k": 1])
+        var calls = FileSystemCalls.live
+        calls.boot = 0
+        let one = fixture.backend(isJournaled ? .full() : .off)
+        try one.set(["a": 1])
+        try leaveLog(EditLogFixture.chain("k", from: 1, [2, 3]), of: fixture.list, in: nil, isOlder: false)
+        // Otherwise the log counts in any run.
+        try fixture.write(["k": 1, "a": 2])
+        let journal = fixture.backend().calls.statusOrNil(at: fixture.list.journal)?.identity.inode
+        let other = fixture.backend(isJournaled ? .full() : .off, calls: calls)
+        #expect(try other.load().values == ["k": 3, "a": 2])
+        #expect(other.told.isEmpty)
+        try other.set(["b": 1])
+        try one.set(["c": 1])
+        #expect(fixture.backend().calls.statusOrNil(at: fixture.list.journal)?.identity.inode == journal)
+    }
+
     @Test("Edits of a killed store with a journal are made after a restart, although a checkpoint came after its commit")
     func logAfterCheckpoint() throws {
         let fixture = try JournalFixture(["k": 0])
