@@ -13,15 +13,20 @@ extension Journal {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
             let status = try list.calls.reading(target.path) { () throws(SystemError) in try list.calls.status(at: target) }
+            if status != nil { absent.withLock { $0 = nil } }
             let entry = try entry(of: target)
             let findings = JournalFindings(
                 known: known, list: status?.identity, journal: try current(of: target, entry, known), isReadOnly: list.isReadOnly)
             var step = findings.next()
             if case .readList(let mayReturn) = step {
-                if mayReturn, waited < ListFile.missingGrace {
-                    list.calls.pause(ListFile.pause)
-                    waited += ListFile.pause
-                    continue
+                if mayReturn, absent.withLock({ $0 != target }) {
+                    // Reading a list that was read before waits for it as well.
+                    guard waited >= ListFile.missingGrace || list.cached.withLock({ $0?.identity != nil }) else {
+                        list.calls.pause(ListFile.pause)
+                        waited += ListFile.pause
+                        continue
+                    }
+                    absent.withLock { $0 = target.unopened }
                 }
                 let before = last
                 last = try list.content(of: target)

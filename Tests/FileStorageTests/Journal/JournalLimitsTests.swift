@@ -107,6 +107,24 @@ struct JournalLimitsTests {
         #expect(found.values == ["a": 1, "b": isEdit ? 3 : 2])
     }
 
+    @Test("A list that was deleted is waited for once, until it is there again")
+    func waitedForOnce() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let waited = Lock(Duration.zero)
+        var calls = FileSystemCalls.live
+        calls.pause = { duration in waited.withLock { $0 += duration } }
+        let backend = fixture.backend(calls: calls)
+        try backend.set(["b": 2])
+        for _ in 0..<2 {
+            try FileManager.default.removeItem(at: fixture.file)
+            #expect(try backend.load().values == [:])
+            try backend.set(["c": 3])
+            try backend.checkpoint()
+            #expect(waited.exchange(.zero) == .milliseconds(500))
+            #expect(try fixture.stored() == ["c": 3])
+        }
+    }
+
     @Test("Reading makes no folder again that was removed")
     func folderRemoved() throws {
         let fixture = try JournalFixture()
