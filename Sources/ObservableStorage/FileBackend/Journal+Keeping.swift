@@ -8,13 +8,15 @@ extension Journal {
         let (view, status, inode) = try view(at: target)
         switch view {
         case .current(let state):
-            if state.hasRemainder { return try list.content(of: target).flatMap { try replaceDamaged(state, over: $0, at: target) } }
+            if state.hasRemainder {
+                return try list.content(of: target).flatMap { try replaceDamaged(state, over: $0, restored(state, over: $0), at: target) }
+            }
             return try state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful
                 || state.file.hasWrongAccess(besides: status) ? renew(state, of: target) : state
         case .none:
             return try list.content(of: target).flatMap { try make(over: $0, $0.entries, insteadOf: inode, at: target) }
         case .foreign(let state, let content):
-            if state.hasRemainder { return try replaceDamaged(state, over: content, at: target) }
+            if state.hasRemainder { return try replaceDamaged(state, over: content, restored(state, over: content), at: target) }
             let current = state.file.header.isOfOtherRun(than: list.calls.boot) ? try renew(state, of: target) : state
             return try current.flatMap { try adopt(content, in: $0, at: target) }
         case .lost(let state, let content):
@@ -38,13 +40,54 @@ extension Journal {
     /// Makes a new journal without the bytes after the last record.
     ///
     /// It has a history of its own: others may know of commits that are lost.
-    private func replaceDamaged(_ state: JournalState, over content: FileContent, at target: ResolvedPath) throws -> JournalState? {
+    private func replaceDamaged(
+        _ state: JournalState, over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath
+    ) throws -> JournalState? {
         // A writer with another lock file may not have completed the record yet: it has the journal locked, and appending nothing waits for it.
         _ = try state.file.append(Data(), at: state.end)
         if let now = try state.continued(), !now.hasRemainder || now.end > state.end { return nil }
         let reason = "there is no complete record at byte \(state.end); a new journal was made without it"
         list.reports.report([.unreadable(file: state.file.path.path, reason: reason)])
-        return try make(over: content, restored(state, over: content), insteadOf: state.file.inode, at: target)
+        return try make(over: content, entries, insteadOf: state.file.inode, at: target)
+    }
+
+    /// Moves a malformed list away, under its lock, and keeps the commits that it did not have: without the records around it, the list would
+    /// count as deleted, and they with it.
+    ///
+    /// - Returns: whether there are such commits; nil if it has to be tried again.
+    func quarantine(_ target: ResolvedPath, by move: () throws -> Void) throws -> Bool? {
+        guard var state = try current(of: target, entry(of: target), known(of: target)), let base = state.lists.first else {
+            try move()
+            return false
+        }
+        let missing = FileContent.missing(format: base.format)
+        let entries = StorageEntries(StorageEntries(), with: state.edits(since: base))
+        let edits = StorageEntries().edits(to: entries)
+        if state.file.isCopy || state.hasRemainder {
+            let made =
+                try state.hasRemainder
+                ? replaceDamaged(state, over: missing, entries, at: target)
+                : make(over: missing, entries, insteadOf: state.file.inode, at: target)
+            if made == nil { return nil }
+            try move()
+        } else {
+            if state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful {
+                guard let renewed = try renew(state, of: target) else { return nil }
+                state = renewed
+            }
+            let announced = JournaledList(missing, at: state.revision + 1, overrides: edits, isGap: true, isPlaced: false)
+            guard try append([.list(announced)], to: &state) else { return nil }
+            try state.synchronize()
+            try move()
+            do {
+                try synchronizeFolder(of: target)
+                _ = try append([.placed], to: &state)
+            } catch {
+                // The next checkpoint does both.
+                list.reports.report([.writing(list.name, error)])
+            }
+        }
+        return !edits.isEmpty
     }
 
     /// Writes the records of a journal to another file: after a failed synchronization, the system may consider lost data written.
@@ -171,10 +214,11 @@ extension Journal {
 }
 
 extension JournaledList {
-    /// A list that is in place.
-    fileprivate init(_ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false) {
+    fileprivate init(
+        _ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false, isPlaced: Bool = true
+    ) {
         self.init(
             identity: content.identity?.recorded, checksum: JournalFormat.checksum(content.bytes), revision: revision,
-            format: content.format, overrides: overrides, isGap: isGap, isPlaced: true)
+            format: content.format, overrides: overrides, isGap: isGap, isPlaced: isPlaced)
     }
 }

@@ -29,7 +29,7 @@ extension Journal {
                     absent.withLock { $0 = target.unopened }
                 }
                 let before = last
-                last = try list.content(of: target)
+                last = try list.content(of: target, quarantining: quarantine)
                 guard let content = last, content.isUnchanged(since: before, at: status?.identity) else { continue }
                 step = findings.next(content)
             }
@@ -45,7 +45,7 @@ extension Journal {
     }
 
     /// The journal as far as it can be read now; nil if there is none, or the one that was known is damaged.
-    private func current(
+    func current(
         of target: ResolvedPath, _ entry: (status: FileStatus, isJournal: Bool)?, _ known: JournalState?
     ) throws(StorageError) -> JournalState? {
         guard let (status, isJournal) = entry, isJournal else { return nil }

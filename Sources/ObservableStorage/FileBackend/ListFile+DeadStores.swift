@@ -1,5 +1,6 @@
 import FoundationSubset
 import PropertyListCoding
+import Synchronization
 
 // The edits of stores that have died, in the logs that they left beside the property list.
 extension ListFile {
@@ -58,7 +59,7 @@ extension ListFile {
                 if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue
             }
-            let replay = EditReplay(content.edits) {
+            let replay = EditReplay(content.edits, isMissingUnknown: isQuarantined.load(ordering: .relaxed)) {
                 entries[$0]
             } rejecting: { key, value in
                 configuration.formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil

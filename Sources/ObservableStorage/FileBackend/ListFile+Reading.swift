@@ -1,5 +1,6 @@
 import FoundationSubset
 import PropertyListCoding
+import Synchronization
 
 extension ListFile {
     // The time to wait for a program that writes the file in place, during which the file is incomplete.
@@ -20,8 +21,9 @@ extension ListFile {
 
     /// The content of the file at a resolved path, after it was renamed if it is malformed and that is allowed; nil if that failed because
     /// the path leads elsewhere now.
-    func content(of target: ResolvedPath) throws -> FileContent? {
-        try contentUnlessCorrupt(at: target) ?? withFileLock(of: target) { _ in try contentOrQuarantine(at: target) }
+    func content(of target: ResolvedPath, quarantining quarantine: Quarantine? = nil) throws -> FileContent? {
+        if let content = try contentUnlessCorrupt(at: target) { return content }
+        return try withFileLock(of: target) { _ in try contentOrQuarantine(at: target, quarantine) } ?? nil
     }
 
     /// The content of the file: the cached one if the file is unchanged since it was last read or written, and otherwise read again.
@@ -53,6 +55,7 @@ extension ListFile {
     /// Caches content that was read or written.
     func cache(_ content: FileContent) {
         cached.exchange(content)
+        if content.identity != nil { isQuarantined.store(false, ordering: .relaxed) }
         record(content.format)
     }
 
@@ -131,8 +134,13 @@ extension ListFile {
         return configuration.onCorruption == .quarantine && cached.withLock { $0 == nil }
     }
 
-    /// The content of the file after a malformed file was renamed. Called under the file's lock.
-    func contentOrQuarantine(at target: ResolvedPath) throws(StorageError) -> FileContent {
+    /// Calls a closure that renames a malformed list, and keeps what only its journal has.
+    ///
+    /// Returns whether there is anything; nil if it has to be tried again.
+    typealias Quarantine = (_ target: ResolvedPath, _ rename: () throws -> Void) throws -> Bool?
+
+    /// The content of the file after a malformed file was renamed; nil if that has to be tried again. Called under the file's lock.
+    func contentOrQuarantine(at target: ResolvedPath, _ keep: Quarantine? = nil) throws -> FileContent? {
         let malformation: StorageError
         do throws(StorageError) {
             return try content(at: target)
@@ -141,13 +149,24 @@ extension ListFile {
             malformation = error
         }
         let quarantine = target.quarantine(at: Date())
-        try calls.writing(name, "renaming the malformed file") { () throws(SystemError) in
-            try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(target, quarantine) }
+        let rename = {
+            try self.calls.writing(self.name, "renaming the malformed file") { () throws(SystemError) in
+                try self.calls.uninterrupted { () throws(SystemError) in try self.calls.renameFile(target, quarantine) }
+            }
+        }
+        var hasEdits = false
+        if let keep {
+            guard let isKept = try keep(target, rename) else { return nil }
+            hasEdits = isKept
+        } else {
+            try rename()
         }
         if case .malformed(_, let offset, let line, let column, let reason, _) = malformation {
-            let moved = "\(reason) (it was moved there from \(name), which starts empty)"
+            let start = hasEdits ? "starts with the edits of its journal that it did not have" : "starts empty"
+            let moved = "\(reason) (it was moved there from \(name), which \(start))"
             reports.report([.malformed(file: quarantine.path, offset: offset, line: line, column: column, reason: moved)])
         }
+        isQuarantined.store(true, ordering: .relaxed)
         removeOldQuarantines(of: target, besides: quarantine.name)
         return try content(at: target)
     }

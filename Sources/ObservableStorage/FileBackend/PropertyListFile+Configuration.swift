@@ -86,7 +86,8 @@ public enum StorageAccess: Sendable, Hashable {
 public enum CorruptionPolicy: Sendable, Hashable {
     /// Throw an error with the position and the reason, and do not change the file.
     case refuse
-    /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty.
+    /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty, or with the edits of a journal or a log that
+    /// the file did not have yet.
     case quarantine
 }
 

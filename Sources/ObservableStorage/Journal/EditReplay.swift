@@ -16,6 +16,7 @@ struct EditReplay {
     /// The keys whose stored values win, sorted.
     var conflicts: [String] { lost.sorted() }
 
+    private let isMissingUnknown: Bool
     private var lost: Set<String> = []
     // The sequences of the edits over which a stored value wins, or that cannot be stored.
     private var lostSequences: Set<UInt64> = []
@@ -24,11 +25,13 @@ struct EditReplay {
 
     /// - Parameters:
     ///   - edits: the edits of one log, in their order.
+    ///   - isMissingUnknown: whether values that are missing may have been any, because their list was malformed.
     ///   - rejection: the reason why the value of a key cannot be stored; nil if it can.
     init(
-        _ edits: [LoggedEdit], over stored: (String) -> PropertyListValue?,
+        _ edits: [LoggedEdit], isMissingUnknown: Bool = false, over stored: (String) -> PropertyListValue?,
         rejecting rejection: (String, PropertyListValue) -> StorageError? = { _, _ in nil }
     ) {
+        self.isMissingUnknown = isMissingUnknown
         let edits = Dictionary(grouping: edits, by: \.key)
         // After the edits of one closure are dropped, those of a later one may be based on a value that does not exist.
         repeat {
@@ -105,6 +108,7 @@ struct EditReplay {
 
     /// The edits after a value in the last unbroken part of a chain; nil if that part does not contain it.
     private func rest(of edits: [LoggedEdit], after stored: PropertyListValue?) -> ArraySlice<LoggedEdit>? {
+        if stored == nil, isMissingUnknown { return edits[...] }
         let stored = stored.fingerprint
         var expected: UInt64?
         for (index, edit) in edits.enumerated().reversed() {

@@ -1,0 +1,111 @@
+import Foundation
+import PropertyListCoding
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+@Suite("A malformed list that is moved aside", .timeLimit(.minutes(10)))
+struct QuarantineTests {
+    private let fixture: JournalFixture
+
+    /// A list, and a journal with commits that the list lacks.
+    init() throws {
+        fixture = try JournalFixture(["a": 1, "k": 0])
+        let one = fixture.backend()
+        try one.set(["b": 2, "a": 2])
+        try one.checkpoint()
+        try one.set(["b": 3, "c": "text"])
+        _ = try one.edit { try $0.set(5, at: EntryName(own: "d", path: ["x"])) }
+        try one.set(["k": nil])
+    }
+
+    private static let edits: [String: PropertyListValue] = ["b": 3, "c": "text", "d": ["x": 5]]
+
+    private func damageList() throws {
+        try Data("precious".utf8).write(to: fixture.file)
+        // An old file is not treated as one that is being written.
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: fixture.file.path)
+    }
+
+    private func backend(_ journal: JournalMode = .full(), calls: FileSystemCalls = .live) -> PropertyListFile {
+        PropertyListFile(
+            at: fixture.file,
+            configuration: .with { ($0.lockTimeout, $0.journal, $0.onCorruption) = (.seconds(500), journal, .quarantine) }, calls: calls)
+    }
+
+    private func quarantined() throws -> [Data] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: fixture.folder.url.path).filter { $0.contains(".corrupt-") }
+        return try names.map { try Data(contentsOf: fixture.folder.file($0)) }
+    }
+
+    @Test("The commits of the journal that it did not have are kept", arguments: [JournalMode.full(), .off], [true, false])
+    func commits(mode: JournalMode, isEdited: Bool) throws {
+        try damageList()
+        let next = backend(mode)
+        #expect(try isEdited ? next.edit { $0["e"] = 1 }.values == Self.edits.merging(["e": 1]) { $1 } : next.load().values == Self.edits)
+        #expect(try quarantined() == [Data("precious".utf8)])
+        #expect(next.told.map(\.description).contains { $0.contains("edits of its journal") })
+        if isEdited { _ = try next.edit { $0["e"] = nil } }
+        #expect(try fixture.backend().load().values == Self.edits)
+        try next.checkpoint()
+        #expect(try fixture.stored() == Self.edits)
+    }
+
+    @Test("They are kept whichever call fails, as if the process was killed", arguments: Fault.all)
+    func failures(fault: Fault) throws {
+        let plan = FaultPlan()
+        var (failing, names) = (0, [String]())
+        repeat {
+            let test = try QuarantineTests()
+            try test.damageList()
+            plan.begin(fault.at(failing))
+            let values = Result { try test.backend(calls: plan.calls).load().values }
+            names = plan.end()
+            if case .success(let values) = values { #expect(values == Self.edits) }
+            #expect(try test.backend().load().values == Self.edits, "\(names.prefix(failing + 1))")
+            #expect(try test.quarantined() == [Data("precious".utf8)])
+            failing += 1
+        } while failing < names.count
+        #expect(plan.openDescriptors.isEmpty)
+    }
+
+    @Test(
+        "They are kept if the journal is a copy, ends with an incomplete record, or is older than the run of the system", arguments: 0..<3)
+    func otherJournal(situation: Int) throws {
+        var calls = FileSystemCalls.live
+        switch situation {
+        case 0:
+            let copy = fixture.folder.file("copy")
+            try FileManager.default.copyItem(at: fixture.journal, to: copy)
+            try FileManager.default.removeItem(at: fixture.journal)
+            try FileManager.default.moveItem(at: copy, to: fixture.journal)
+        case 1: try fixture.damage(at: fixture.journalEnd(), Data("half".utf8))
+        default: calls.boot ^= 1
+        }
+        try damageList()
+        #expect(try backend(calls: calls).load().values == Self.edits)
+        let next = fixture.backend()
+        #expect(try next.load().values == Self.edits)
+        try next.checkpoint()
+        #expect(try fixture.stored() == Self.edits)
+        #expect(try quarantined() == [Data("precious".utf8)])
+    }
+
+    @Test("The edits in logs of dead stores are kept, too: the values before them are not known", arguments: [JournalMode.off, .full()])
+    func deadStores(mode: JournalMode) throws {
+        if mode == .off {
+            try fixture.backend().checkpoint()
+            try FileManager.default.removeItem(at: fixture.journal)
+        }
+        let logs = EditLogFolder(list: fixture.list, calls: .live)
+        try logs.leaveLog(EditLogFixture.chain("a", from: 2, [3, 4]))
+        try logs.leaveLog(EditLogFixture.chain("d", from: 5, [6], path: ["x"]))
+        try damageList()
+        let next = backend(mode)
+        let kept: [String: PropertyListValue] = ["a": 4, "d": ["x": 6]]
+        #expect(try next.load().values == (mode == .off ? kept : Self.edits.merging(kept) { $1 }))
+        #expect(!next.told.contains { if case .conflict = $0 { true } else { false } })
+        #expect(try quarantined() == [Data("precious".utf8)])
+    }
+}
