@@ -39,7 +39,7 @@
                 subscriber, keepsAll: false,
                 { (change: Change<Output>) in
                     // The first element is what reading returns, even if the stored value cannot be decoded.
-                    if hasInitial.exchange(true, ordering: .relaxed), case .undecodable = change.kind { return nil }
+                    if hasInitial.exchange(true, ordering: .relaxed), change.keepsValue { return nil }
                     return change.newValue
                 }, { store.observe(key, initial: true, $0) })
         }

@@ -46,29 +46,32 @@ class BoxPublisher: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - makeSlotBox: creates the box that slots receive, on delivery, if there are no other observers; nil to create it of the element.
-    ///   - makeElement: creates the element on delivery, once for all observers.
+    ///   - makeElement: creates the element on delivery, once for all observers; nil for none.
     final func post(
         muting muted: UInt64 = 0, to deliveries: inout Deliveries, boxing makeSlotBox: @escaping @Sendable () -> AnyBox? = { nil },
-        _ makeElement: @escaping @Sendable () -> AnyBox
+        _ makeElement: @escaping @Sendable () -> AnyBox?
     ) {
         state.withLock { state in
             let all = state.listeners
             let listeners = muted == ObservationToken.everyListenerID ? all.filter { !$0.isListener } : all
             let (slots, streams) = (state.slots, state.streams)
             guard !slots.isEmpty || !streams.isEmpty else {
-                if !listeners.isEmpty { deliveries.append(to: listening) { Self.call(listeners, with: makeElement(), muting: muted) } }
-                return
+                if listeners.isEmpty { return }
+                return deliveries.append(to: listening) {
+                    if let element = makeElement() { Self.call(listeners, with: element, muting: muted) }
+                }
             }
             // Created once, by the first delivery, for both.
             let shared = listeners.isEmpty ? nil : Once(makeElement)
             let hasOnlySlots = listeners.isEmpty && streams.isEmpty
             deliveries.append(to: reading) { [self] in
                 if hasOnlySlots, let box = makeSlotBox() { return Self.fill(slots, with: box) }
-                let element = shared?.value ?? makeElement()
+                guard let element = shared == nil ? makeElement() : shared?.value else { return }
                 if !slots.isEmpty, let box = slotBox(of: element) { Self.fill(slots, with: box) }
                 Self.call(streams, with: element, muting: muted)
             }
-            if let shared { deliveries.append(to: listening) { Self.call(listeners, with: shared.value, muting: muted) } }
+            guard let shared else { return }
+            deliveries.append(to: listening) { if let element = shared.value { Self.call(listeners, with: element, muting: muted) } }
         }
     }
 

@@ -15,12 +15,14 @@ public struct Change<Value: Sendable>: Sendable {
     public internal(set) var revision: UInt64
     /// The revision of the storage that has the new value; nil for an edit that is not written yet, and if the storage has no revisions.
     public let storageRevision: StorageRevision?
+    /// Whether the value in effect is the same as before, because the new one cannot be decoded.
+    let keepsValue: Bool
     /// Whether the values are a secret, so that they are not printed; see ``StorageKey/secret()``.
     package let isSecret: Bool
 
     package init(
         key: String, oldValue: Value, newValue: Value, kind: ChangeKind, origin: ChangeOrigin, revision: UInt64,
-        storageRevision: StorageRevision? = nil, isSecret: Bool = false
+        storageRevision: StorageRevision? = nil, keepsValue: Bool = false, isSecret: Bool = false
     ) {
         self.key = key
         self.oldValue = oldValue
@@ -29,6 +31,7 @@ public struct Change<Value: Sendable>: Sendable {
         self.origin = origin
         self.revision = revision
         self.storageRevision = storageRevision
+        self.keepsValue = keepsValue
         self.isSecret = isSecret
     }
 }

@@ -15,8 +15,10 @@ struct EntryChange: Sendable {
     let key: String
     let old: StoredEntry
     let new: StoredEntry
-    let earlier: [PropertyListValue]
-    var earlierFallback: [PropertyListValue] = []
+    /// The values before the old ones.
+    let earlier: EarlierValues
+    /// The values before the new ones, if they do not follow from the old ones, as after a change of layers.
+    var earlierThanNew: EarlierValues?
     /// Whether the changed value is no longer stored.
     let isRemoval: Bool
     let origin: ChangeOrigin
@@ -31,8 +33,11 @@ struct EntryChange: Sendable {
     /// The entry, if the value of a key comes from it, and not from one under an earlier name.
     func entry(of value: StoredEntry, _ name: EntryName) -> Entry? {
         if name.hasEarlier { return nil }
-        let source = value.stored != nil ? name.own : (value.fallback != nil ? name.fallback : nil)
-        return entry.name == source ? entry : nil
+        switch value.source {
+        case .mandatory, .stored: return entry.name == name.own ? entry : nil
+        case .fallback: return entry.name == name.fallback ? entry : nil
+        case .override, .registered, nil: return nil
+        }
     }
 }
 

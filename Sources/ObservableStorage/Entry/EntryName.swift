@@ -95,8 +95,7 @@ package struct EntryName: Sendable, Hashable {
 
     /// The entry, and the path inside it, of a value of the key.
     func location(of entry: StoredEntry, _ stored: (String) -> PropertyListValue?) -> EntryName {
-        let isFallback = entry.stored == nil && entry.fallback != nil
-        return isFallback ? fallbackLocation(stored) ?? location(stored) : location(stored)
+        (entry.source == .fallback ? fallbackLocation(stored) : nil) ?? location(stored)
     }
 
     private func location(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> EntryName {

@@ -12,9 +12,9 @@ struct EntryValues: Sendable {
         self.values = values
     }
 
-    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
-    func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        name.previous({ values[$0] }, { histories[$0] })
+    /// The previous values of a key, for readers that cannot decode the present ones.
+    func earlier(_ name: EntryName, in layers: ValueLayers) -> EarlierValues {
+        layers.earlier(name, { values[$0] }, { histories[$0] })
     }
 
     /// The values after some edits, without earlier values of the edited entries.
@@ -33,15 +33,5 @@ struct EntryValues: Sendable {
         if !history.isEmpty || !histories.isEmpty { histories[entry.name] = history.isEmpty ? nil : history }
         guard let value = entry.content.value else { return values.removeValue(forKey: entry.name) }
         return values.updateValue(value, forKey: entry.name)
-    }
-}
-
-extension EntryName {
-    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
-    func previous(
-        _ stored: (String) -> PropertyListValue?, _ history: (String) -> EntryHistory?
-    ) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        let (own, fallback) = (location(stored), fallbackLocation(stored))
-        return (history(own.own)?.earlier(own) ?? [], fallback.flatMap { history($0.own)?.earlier($0) } ?? [])
     }
 }

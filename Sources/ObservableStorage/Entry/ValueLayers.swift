@@ -3,25 +3,24 @@ import PropertyListCoding
 /// The values of entries besides the stored ones, by name.
 struct ValueLayers: Sendable {
     /// Values that take precedence over all others, and cannot be set.
-    var mandatory: [String: PropertyListValue] = [:]
+    var mandatory = ValueLayer()
     /// Texts that take precedence over stored values in this process.
     var overrides = Overrides.none
     /// Values registered by this process for use while none is stored.
-    var registered: [String: PropertyListValue] = [:]
+    var registered = ValueLayer()
     /// Values for use while none is stored or registered.
-    var defaults: [String: PropertyListValue] = [:]
+    var defaults = ValueLayer()
 
     /// The values of a key besides its own default, in the order of precedence.
     func entry(_ name: EntryName, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
         var entry = name.entry(registered: fallback(of: name), stored)
         guard mayHideStored else { return entry }
-        if let value = mandatory(name) { return StoredEntry(stored: value, fallback: entry.fallback, registered: entry.registered) }
-        entry.override = overrides.text(of: name)
+        (entry.mandatory, entry.override) = (mandatory(name), overrides.text(of: name))
         return entry
     }
 
     /// Whether there are values that take precedence over stored ones.
-    var mayHideStored: Bool { !mandatory.isEmpty || !overrides.isEmpty }
+    private var mayHideStored: Bool { !mandatory.isEmpty || !overrides.isEmpty }
 
     /// Whether another value takes precedence over the stored one of a key.
     func hidesStored(_ name: EntryName) -> Bool {
@@ -50,10 +49,74 @@ struct ValueLayers: Sendable {
         if registered.isEmpty, defaults.isEmpty { return nil }
         return name.leaf(registered[name.registered]) ?? name.leaf(defaults[name.registered])
     }
+
+    /// The layer that has the mandatory or the registered value of a key, and where it is there; nil for another source.
+    func location(
+        of source: StoredEntry.Source?, _ name: EntryName
+    ) -> (layer: WritableKeyPath<ValueLayers, ValueLayer>, name: EntryName)? {
+        switch source {
+        case .mandatory:
+            let isOwn = name.leaf(mandatory[name.own]) != nil
+            return (\.mandatory, EntryName(own: isOwn ? name.own : name.fallback ?? name.own, path: name.path))
+        case .registered:
+            let isRegistered = name.leaf(registered[name.registered]) != nil
+            return (isRegistered ? \.registered : \.defaults, EntryName(own: name.registered, path: name.path))
+        case .override, .stored, .fallback, nil: return nil
+        }
+    }
+
+    /// The previous values of a source of a key, the newest first.
+    func earlier(_ source: StoredEntry.Source, _ name: EntryName) -> [PropertyListValue] {
+        location(of: source, name).flatMap { self[keyPath: $0.layer].histories[$0.name.own]?.earlier($0.name) } ?? []
+    }
+
+    /// The previous values of a key, for readers that cannot decode the present ones.
+    func earlier(
+        _ name: EntryName, _ stored: (String) -> PropertyListValue?, _ history: (String) -> EntryHistory?
+    ) -> EarlierValues {
+        let (own, fallback) = (name.location(stored), name.fallbackLocation(stored))
+        return EarlierValues(
+            mandatory: earlier(.mandatory, name), stored: history(own.own)?.earlier(own) ?? [],
+            fallback: fallback.flatMap { history($0.own)?.earlier($0) } ?? [], registered: earlier(.registered, name))
+    }
+}
+
+/// The values of a layer by name, and their histories, as far as they were replaced or found to be invalid.
+struct ValueLayer: Sendable {
+    private var values: [String: PropertyListValue] = [:]
+    var histories: [String: EntryHistory] = [:]
+
+    var isEmpty: Bool { values.isEmpty }
+
+    subscript(name: String) -> PropertyListValue? { values[name] }
+
+    /// Sets or removes a value, and returns the previous one.
+    mutating func set(_ new: PropertyListValue?, for name: String, revision: UInt64) -> PropertyListValue? {
+        let old = values[name]
+        values[name] = new
+        guard old != nil, new != nil else {
+            histories[name] = nil
+            return old
+        }
+        histories[name, default: EntryHistory()].replaced(old, by: new, isEdit: false, type: nil, revision: revision)
+        return old
+    }
+
+    /// Replaces all values, and returns the names of those that differ.
+    mutating func replaceAll(by new: [String: PropertyListValue], revision: UInt64) -> Set<String> {
+        let names = Set(values.keys).union(new.keys).filter { values[$0] != new[$0] }
+        for name in names { _ = set(new[name], for: name, revision: revision) }
+        return names
+    }
 }
 
 /// The values of a key besides its own default, in the order of precedence.
 struct StoredEntry: Sendable, Equatable {
+    /// Where a value comes from, in the order of precedence.
+    enum Source: CaseIterable { case mandatory, override, stored, fallback, registered }
+
+    /// The value that hides all others, and cannot be set.
+    var mandatory: PropertyListValue?
     /// The text that hides the other values in this process.
     var override: OverrideText?
     let stored: PropertyListValue?
@@ -61,12 +124,62 @@ struct StoredEntry: Sendable, Equatable {
     var fallback: PropertyListValue?
     let registered: PropertyListValue?
 
-    /// The change of a key between these values: whether its own value changes, not the fallback's, and whether that is removed; nil if the
-    /// key has the same value.
-    func change(to new: StoredEntry) -> (isOwn: Bool, isRemoval: Bool)? {
-        if new.override != nil { return nil }
-        if stored != new.stored { return (true, new.stored == nil) }
-        return new.stored == nil && fallback != new.fallback ? (false, new.fallback == nil) : nil
+    /// The source of the value that is in effect if it is valid; nil if that is the key's own default.
+    var source: Source? {
+        if mandatory != nil { return .mandatory }
+        if override != nil { return .override }
+        if stored != nil { return .stored }
+        return fallback != nil ? .fallback : registered != nil ? .registered : nil
+    }
+
+    /// The value of a source, unless that is an override.
+    subscript(source: Source) -> PropertyListValue? {
+        switch source {
+        case .mandatory: mandatory
+        case .override: nil
+        case .stored: stored
+        case .fallback: fallback
+        case .registered: registered
+        }
+    }
+
+    /// The value that is in effect if it is valid, unless that is an override.
+    var present: PropertyListValue? { source.flatMap { self[$0] } }
+
+    /// Whether a stored value of the key is removed, its own or else the fallback's, so that a later source is in effect.
+    func isRemoved(in new: StoredEntry) -> Bool {
+        if new.mandatory != nil || new.override != nil || new.stored != nil { return false }
+        return stored != nil || new.fallback == nil
+    }
+
+    /// Whether the value that is in effect if it is valid is the same, and was not set or removed.
+    func hasSameEffect(as other: StoredEntry) -> Bool {
+        present == other.present && (source == other.source || stored == other.stored && fallback == other.fallback)
+    }
+}
+
+/// The previous values of the sources of a key, the newest first, for readers that cannot decode the present ones.
+struct EarlierValues: Sendable {
+    var mandatory: [PropertyListValue] = []
+    var stored: [PropertyListValue] = []
+    var fallback: [PropertyListValue] = []
+    var registered: [PropertyListValue] = []
+
+    subscript(source: StoredEntry.Source) -> [PropertyListValue] {
+        switch source {
+        case .mandatory: mandatory
+        case .override: []
+        case .stored: stored
+        case .fallback: fallback
+        case .registered: registered
+        }
+    }
+
+    /// The previous values after those of an entry were replaced, if these are the ones before.
+    func after(_ entry: StoredEntry) -> EarlierValues {
+        func next(_ source: StoredEntry.Source) -> [PropertyListValue] { entry[source].map { [$0] + self[source] } ?? [] }
+        return EarlierValues(
+            mandatory: next(.mandatory), stored: next(.stored), fallback: next(.fallback), registered: next(.registered))
     }
 }
 

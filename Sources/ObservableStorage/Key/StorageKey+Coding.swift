@@ -105,35 +105,38 @@ extension StorageKey {
 }
 
 extension StorageKey {
-    /// The value of an entry: the override, or else the stored one, that of the fallback, the registered one, or the key's default.
+    /// The value of an entry: that of the first source that has one, or else the key's default. This is what all readers and observers have.
+    ///
+    /// If it is invalid, the last valid value of that source is used, or else the value that would be used without that source. What
+    /// an invalid override hides is not used.
     ///
     /// - Parameters:
-    ///   - decode: decodes one of these.
-    ///   - earlier: the previous stored and fallback values, the newest first; called if the present one is invalid, to find the last valid
-    ///     value.
-    /// - Returns: the value, the error of an invalid present value, and the earlier stored value that replaces that.
+    ///   - decode: decodes the present value.
+    ///   - earlier: the previous values; called if the present one is invalid.
+    /// - Returns: the value, and its stored form, nil for an override and for the key's default; the error of an invalid present value, and
+    ///   the earlier value of the same source that replaces that.
     func value(
-        of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value,
-        orLastOf earlier: () -> (own: [PropertyListValue], fallback: [PropertyListValue])
-    ) -> (value: Value, failure: StorageError?, good: PropertyListValue?) {
-        if let override = entry.override {
-            do throws(StorageError) {
-                return (try value(of: override), nil, nil)
-            } catch {
-                return (firstDecoded([entry.registered].compactMap { $0 })?.value ?? defaultValue, error, nil)
+        of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value, orLastOf earlier: () -> EarlierValues
+    ) -> (value: Value, stored: PropertyListValue?, failure: StorageError?, good: PropertyListValue?) {
+        guard let source = entry.source else { return (defaultValue, nil, nil, nil) }
+        do throws(StorageError) {
+            if source == .override, let override = entry.override { return (try value(of: override), nil, nil, nil) }
+            if source == .stored, let none = nilValue(storedAs: entry.stored) { return (none, entry.stored, nil, nil) }
+            if let present = entry[source] { return (try decode(present), present, nil, nil) }
+            return (defaultValue, nil, nil, nil)
+        } catch let failure {
+            let earlier = earlier()
+            for next in StoredEntry.Source.allCases.drop(while: { $0 != source }) {
+                if next == .override, source != .override, let override = entry.override {
+                    do throws(StorageError) { return (try value(of: override), nil, failure, nil) } catch { continue }
+                }
+                if entry.override != nil, next == .stored || next == .fallback { continue }
+                guard let present = entry[next] else { continue }
+                let candidates = (next == source ? [] : [present]) + earlier[next]
+                guard let (value, stored) = firstDecoded(candidates, areOwn: next == .stored) else { continue }
+                return (value, stored, failure, next == source ? stored : nil)
             }
-        }
-        guard let present = entry.stored ?? entry.fallback ?? entry.registered else { return (defaultValue, nil, nil) }
-        if let none = nilValue(storedAs: entry.stored) { return (none, nil, nil) }
-        do {
-            return (try decode(present), nil, nil)
-        } catch {
-            let (own, fallback) = earlier()
-            let previous = entry.stored == nil ? (entry.fallback == nil ? [] : fallback) : own
-            if let (value, good) = firstDecoded(previous, areOwn: entry.stored != nil) { return (value, error, good) }
-            var others: [PropertyListValue?] = [entry.registered]
-            if entry.stored != nil, let next = entry.fallback { others = [next] + fallback + others }
-            return (firstDecoded(others.compactMap { $0 })?.value ?? defaultValue, error, nil)
+            return (defaultValue, nil, failure, nil)
         }
     }
 

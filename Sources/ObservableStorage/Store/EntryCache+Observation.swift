@@ -113,8 +113,7 @@ extension EntryChange {
     ///   - changes: all changes of the same revision.
     ///   - state: the state after them.
     func affecting(_ name: EntryName, among changes: inout ChangesByKey, in state: inout EntryCacheState) -> EntryChange? {
-        if state.layers.hidesStored(name) { return nil }
-        if name.path.isEmpty, !name.hasOthers { return self }
+        if name.path.isEmpty, !name.hasOthers, !state.layers.hidesStored(name) { return self }
         let parts = name.hasOthers ? name.all.flatMap { changes[$0] } : [self]
         func part(_ entry: String) -> EntryChange? { entry == key ? self : parts.first { $0.key == entry } }
         // The changes of one step are delivered as one: with that of the key's own entry, or else with the first.
@@ -123,17 +122,17 @@ extension EntryChange {
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
         let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }
         let (old, new) = (state.layers.entry(name, before), state.layers.entry(name, after))
-        guard let (isOwn, isRemoval) = old.change(to: new) else { return nil }
+        guard old != new, new.source != .override else { return nil }
         func previous(_ location: EntryName) -> [PropertyListValue] {
             guard let history = state.entries.entry(location.own)?.content.history else { return [] }
-            return part(location.own).map { history.values(of: location, in: $0.earlier) } ?? history.earlier(location)
+            return part(location.own).map { history.values(of: location, in: $0.earlier.stored) } ?? history.earlier(location)
         }
         let source = part(name.location(of: new) { state.entries[$0] }.own) ?? self
+        let earlier = EarlierValues(
+            mandatory: state.layers.earlier(.mandatory, name), stored: previous(name.location(before)),
+            fallback: name.fallbackLocation(before).map(previous) ?? [], registered: state.layers.earlier(.registered, name))
         return EntryChange(
-            key: name.text, old: old, new: new, earlier: previous(name.location(before)),
-            // A fallback that is used from now on may have become invalid while it was hidden, or just now.
-            earlierFallback: isOwn ? state.earlier(name).fallback : name.fallbackLocation(before).map(previous) ?? [],
-            isRemoval: isRemoval, origin: origin, revision: revision,
+            key: name.text, old: old, new: new, earlier: earlier, isRemoval: old.isRemoved(in: new), origin: origin, revision: revision,
             storageRevision: storageRevision, entry: source.entry, version: source.version)
     }
 }

@@ -29,7 +29,7 @@ extension EntryCache {
         func keep<Value>(_ value: Value, of key: StorageKey<Value>, _ failure: StorageError?) {
             let definition = key.definition
             let number = definition.traits.codecNumber
-            let isOverride = entry.override != nil
+            let isOverride = entry.source == .override
             let isDecoded = !isOverride && !definition.traits.codec.isNative && source.reading(at: version, by: number) != nil
             definition.keep(
                 ValueReading(
@@ -42,35 +42,29 @@ extension EntryCache {
     func read(_ name: EntryName, as type: ObjectIdentifier?, ignoringOverride ignoresOverride: Bool = false) -> Found {
         update { state in
             var entry = state.entry(name)
-            let isOverridden = entry.override != nil
+            let isOverridden = entry.source == .override
             if ignoresOverride { entry.override = nil }
             let location = name.location(of: entry) { state.entries[$0] }
             let source = state.entries.ensureEntry(location.own)
-            let isStored = entry.stored != nil || entry.fallback != nil
-            let history = isStored ? source.content.history : nil
+            let isStored = entry.source == .stored || entry.source == .fallback
+            let layer = isStored ? nil : state.layers.location(of: entry.source, name)
+            let history = isStored ? source.content.history : layer.flatMap { state.layers[keyPath: $0.layer].histories[$0.name.own] }
             let others = name.hasOthers ? name.all.filter { $0 != location.own }.map { state.entries.ensureEntry($0) } : []
             return Found(
                 entry: entry, source: source, version: source.version, others: others.map { ($0, $0.version) },
-                isPresent: isStored && !isOverridden && (location.own == name.own || location.own == name.fallback),
+                isPresent: (isStored || entry.source == .mandatory) && !isOverridden
+                    && (location.own == name.own || location.own == name.fallback),
                 revision: history?.revision ?? 0,
-                isUnconfirmed: entry.override != nil ? false : type.flatMap { history?.isUnconfirmed($0, of: location) } ?? false,
+                isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: layer?.name ?? location) } ?? false,
                 superseded: name.superseded { state.entries[$0] })
         }
     }
 
-    /// The previous stored and fallback values, the newest first.
+    /// The previous values of a key, for readers that cannot decode the present ones.
     ///
     /// - Parameter includingPresent: whether the present values are included, for readers of newer ones.
-    func earlier(_ name: EntryName, includingPresent: Bool = false) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        update { state in
-            var (own, fallback) = state.earlier(name)
-            if includingPresent {
-                let present = name.entry(registered: nil) { state.entries[$0] }
-                if let present = present.stored { own.insert(present, at: 0) }
-                if let present = present.fallback { fallback.insert(present, at: 0) }
-            }
-            return (own, fallback)
-        }
+    func earlier(_ name: EntryName, includingPresent: Bool = false) -> EarlierValues {
+        update { state in includingPresent ? state.earlier(name).after(state.entry(name)) : state.earlier(name) }
     }
 
     /// Records whether a value could be decoded: earlier values are kept until one could, and one that could not is reported once.
@@ -86,22 +80,36 @@ extension EntryCache {
         insteadOf good: PropertyListValue?, isReported: Bool = true
     ) -> Bool {
         let name = key.definition.entryName
-        if entry.override != nil {
+        if entry.source == .override {
             guard let failure, reportedOverrides.withLock({ $0.insert(failure).inserted }) else { return false }
             if isReported { reports.report(failure) }
             return true
         }
-        guard let stored = entry.stored ?? entry.fallback else { return false }
+        guard let stored = entry.present else { return false }
         if failure == nil, key.definition.type == nil { return false }
         let (isNew, _) = take { state -> (Bool, [PropertyListValue]) in
-            let location = name.location(of: entry) { state.entries[$0] }
-            let source = state.entries.ensureEntry(location.own)
-            guard failure == nil, let type = key.definition.type else {
-                return source.content.history.markInvalid(stored, of: location, revision: revision, insteadOf: good)
-            }
-            return (false, source.content.history.markValid(stored, of: location, as: type, revision: revision))
+            state.updateHistory(of: entry, name) { history, location in
+                guard failure == nil, let type = key.definition.type else {
+                    return history.markInvalid(stored, of: location, revision: revision, insteadOf: good)
+                }
+                return (false, history.markValid(stored, of: location, as: type, revision: revision))
+            } ?? (false, [])
         }
         if let failure, isNew, isReported { reports.report(failure) }
         return isNew
+    }
+}
+
+extension EntryCacheState {
+    /// Changes the history of the source of a key's value; returns nil for an override, and for a default.
+    fileprivate mutating func updateHistory<Result>(
+        of entry: StoredEntry, _ name: EntryName, _ change: (inout EntryHistory, EntryName) -> Result
+    ) -> Result? {
+        if let (layer, name) = layers.location(of: entry.source, name) {
+            return change(&layers[keyPath: layer].histories[name.own, default: EntryHistory()], name)
+        }
+        guard entry.source == .stored || entry.source == .fallback else { return nil }
+        let location = name.location(of: entry) { entries[$0] }
+        return change(&entries.ensureEntry(location.own).content.history, location)
     }
 }

@@ -37,16 +37,16 @@ struct EntryCacheState: Sendable {
         layers.entry(name) { entries[$0] }
     }
 
-    /// The previous values of a key's own entry and of its fallback, for readers that cannot decode the present one.
-    mutating func earlier(_ name: EntryName) -> (own: [PropertyListValue], fallback: [PropertyListValue]) {
-        name.previous({ entries[$0] }, { entries.entry($0)?.content.history })
+    /// The previous values of a key, for readers that cannot decode the present ones.
+    mutating func earlier(_ name: EntryName) -> EarlierValues {
+        layers.earlier(name, { entries[$0] }, { entries.entry($0)?.content.history })
     }
 
     /// Sets the value that is used while none is stored, and returns the previous one.
     mutating func register(_ value: PropertyListValue?, for name: String) -> PropertyListValue? {
         entries.entry(name)?.countChange()
-        defer { layers.registered[name] = value }
-        return layers.registered[name]
+        revision += 1
+        return layers.registered.set(value, for: name, revision: revision)
     }
 
     /// Edits entries in memory, as one revision, and keeps the edits for the next flush.
@@ -231,20 +231,20 @@ struct EntryCacheState: Sendable {
     func change(
         _ entry: Entry, from old: Entry.Replaced, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
     ) -> EntryChange {
-        let registered = layers.fallback(of: EntryName(own: entry.name))
+        let name = EntryName(own: entry.name)
+        let registered = layers.fallback(of: name)
         return EntryChange(
             key: entry.name, old: StoredEntry(stored: old.value, registered: registered),
-            new: StoredEntry(stored: new, registered: registered), earlier: old.earlier, isRemoval: new == nil, origin: origin,
-            revision: revision, entry: entry, version: entry.version)
+            new: StoredEntry(stored: new, registered: registered),
+            earlier: EarlierValues(stored: old.earlier, registered: registered == nil ? [] : layers.earlier(.registered, name)),
+            isRemoval: new == nil, origin: origin, revision: revision, entry: entry, version: entry.version)
     }
 
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
         let source = entries.ensureEntry(name.location(of: entry) { entries[$0] }.own)
-        let earlier = earlier(name)
         return EntryChange(
-            key: name.text, old: entry, new: entry, earlier: earlier.own, earlierFallback: earlier.fallback,
-            isRemoval: entry.override == nil && entry.stored == nil && entry.fallback == nil, origin: .local, revision: revision,
-            entry: source, version: source.version)
+            key: name.text, old: entry, new: entry, earlier: earlier(name), isRemoval: entry.source == nil || entry.source == .registered,
+            origin: .local, revision: revision, entry: source, version: source.version)
     }
 }

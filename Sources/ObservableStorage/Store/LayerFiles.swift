@@ -72,10 +72,7 @@ final class LayerFiles: Sendable {
 
     /// Sets the layers of a cache to the values that were read, and returns the deliveries of the changes.
     func changes(in cache: EntryCache) -> Deliveries {
-        cache.changeLayers { layers in
-            layers.mandatory = Self.merged(mandatory)
-            layers.defaults = Self.merged(defaults)
-        }
+        cache.changeLayers(mandatory: Self.merged(mandatory), defaults: Self.merged(defaults))
     }
 
     func stopWatching() {
@@ -104,12 +101,15 @@ extension ObservableStore {
     /// Where the value of a key comes from at present; see ``StoredValue/source``.
     nonisolated func source(of name: EntryName) -> ValueSource {
         let (entry, layers) = cache.update { ($0.entry(name), $0.layers) }
-        if layers.mandatory(name) != nil { return .mandatory(file: layerFile(of: name, isMandatory: true)) }
-        if let override = entry.override { return override.source }
-        if entry.stored != nil { return .stored }
-        if entry.fallback != nil { return .inherited }
-        if name.leaf(layers.registered[name.registered]) != nil { return .registered }
-        return entry.registered == nil ? .keyDefault : .defaults(file: layerFile(of: name, isMandatory: false))
+        switch entry.source {
+        case .mandatory: return .mandatory(file: layerFile(of: name, isMandatory: true))
+        case .override: return entry.override?.source ?? .keyDefault
+        case .stored: return .stored
+        case .fallback: return .inherited
+        case .registered where name.leaf(layers.registered[name.registered]) != nil: return .registered
+        case .registered: return .defaults(file: layerFile(of: name, isMandatory: false))
+        case nil: return .keyDefault
+        }
     }
 
     private nonisolated func layerFile(of name: EntryName, isMandatory: Bool) -> String {
@@ -125,13 +125,13 @@ extension ObservableStore {
 }
 
 extension EntryCache {
-    /// Changes the layers, as one revision, with the origin ``ChangeOrigin/external``.
-    func changeLayers(_ change: @Sendable (inout ValueLayers) -> Void) -> Deliveries {
+    /// Replaces the layers of files, as one revision, with the origin ``ChangeOrigin/external``.
+    func changeLayers(mandatory: [String: PropertyListValue], defaults: [String: PropertyListValue]) -> Deliveries {
         take { state in
             var deliveries = Deliveries()
             let before = state.layers
-            change(&state.layers)
-            let names = state.layers.changedNames(since: before)
+            let names = state.layers.mandatory.replaceAll(by: mandatory, revision: state.revision + 1)
+                .union(state.layers.defaults.replaceAll(by: defaults, revision: state.revision + 1))
             guard !names.isEmpty else { return (deliveries, before) }
             state.revision += 1
             // A value inherited from another entry may change with the layers as well.
@@ -150,25 +150,14 @@ extension EntryCache {
     }
 }
 
-extension ValueLayers {
-    /// The names of the entries whose mandatory or default values differ.
-    fileprivate func changedNames(since earlier: ValueLayers) -> Set<String> {
-        func names(_ new: [String: PropertyListValue], _ old: [String: PropertyListValue]) -> [String] {
-            new.filter { old[$0.key] != $0.value }.map(\.key) + old.keys.filter { new[$0] == nil }
-        }
-        return Set(names(mandatory, earlier.mandatory) + names(defaults, earlier.defaults))
-    }
-}
-
 extension EntryCacheState {
     /// The change of a key's value that a change of the layers causes; nil if there is none.
     fileprivate mutating func layerChange(of name: EntryName, in entry: Entry, since earlier: ValueLayers) -> EntryChange? {
         let (old, new) = (earlier.entry(name) { entries[$0] }, self.entry(name))
-        let value = new.stored ?? new.fallback ?? new.registered
-        let isSame = new.override != nil || (old.stored ?? old.fallback ?? old.registered) == value
-        guard old.override != new.override || !isSame else { return nil }
+        guard old != new else { return nil }
         return EntryChange(
-            key: name.text, old: old, new: new, earlier: [], isRemoval: value == nil && new.override == nil, origin: .external,
-            revision: revision, entry: entry, version: entry.version)
+            key: name.text, old: old, new: new, earlier: earlier.earlier(name, { entries[$0] }, { entries.entry($0)?.content.history }),
+            earlierThanNew: self.earlier(name), isRemoval: new.source == nil, origin: .external, revision: revision, entry: entry,
+            version: entry.version)
     }
 }

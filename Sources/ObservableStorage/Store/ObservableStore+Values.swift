@@ -95,7 +95,7 @@ extension ObservableStore: KeyValueAccess {
         let name = definition.entryName
         let found = cache.read(name, as: definition.type, ignoringOverride: ignoresOverride)
         if let superseded = found.superseded { reportSuperseded(superseded, of: key) }
-        let (value, failure, good) = key.value(
+        let (value, _, failure, good) = key.value(
             of: found.entry, { stored throws(StorageError) in try found.decoded(stored, for: key) }, orLastOf: { cache.earlier(name) })
         let isKnown = failure == nil && !found.isUnconfirmed
         let isReported =
@@ -103,7 +103,7 @@ extension ObservableStore: KeyValueAccess {
         // Not cached if the default could not be stored, so that the next read tries again, or is evaluated by each read. Beside the value of
         // a layer it is not stored.
         let hasDynamicDefault = definition.traits.hasDynamicDefault
-        let mayBeDefault = found.entry.stored == nil || failure != nil && hasDynamicDefault
+        let mayBeDefault = found.entry.mandatory == nil && found.entry.stored == nil || failure != nil && hasDynamicDefault
         let mayBeStored = definition.storesDefault && found.entry.registered == nil
         let isKept = !mayBeDefault || !mayBeStored && !hasDynamicDefault
         if isKept, !ignoresOverride { found.keep(value, of: key, failure) }

@@ -84,8 +84,9 @@ public struct StoreSnapshot: Sendable {
     private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
         let name = key.definition.entryName
         let entry = layers.entry(name) { stored.values[$0] }
-        let (value, failure, _) = key.value(
-            of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) }, orLastOf: { stored.earlier(name) })
+        let (value, _, failure, _) = key.value(
+            of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
+            orLastOf: { stored.earlier(name, in: layers) })
         if let failure {
             let present = cache.read(name, as: nil)
             // A value that was replaced meanwhile was reported when it was stored, if it was observed.
@@ -186,7 +187,7 @@ extension EntryCache {
     func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
         guard !key.definition.traits.codec.isNative else { return try key.decoded(stored) }
         let found = read(key.definition.entryName, as: nil)
-        guard found.entry.stored ?? found.entry.fallback == stored else { return try key.decoded(stored) }
+        guard found.entry.present == stored else { return try key.decoded(stored) }
         return try found.decoded(stored, for: key)
     }
 }

@@ -92,7 +92,7 @@ public struct StoreTransaction: KeyValueAccess {
         storeDefaultIfNeeded(of: key)
         let name = key.definition.entryName
         let entry = layers.entry(name) { contents[$0] }
-        let (value, failure, _) = key.value(
+        let (value, _, failure, _) = key.value(
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { cache.earlier(name, includingPresent: true) })
         guard let failure else { return (value, nil) }
