@@ -11,6 +11,8 @@ struct EntryHistory: Sendable {
         var good: PropertyListValue?
         var type: ObjectIdentifier?
         var goodRevision: UInt64 = 0
+        /// Whether an invalid value has no valid one before it since there was none.
+        var isInvalidFromStart = false
         /// The invalid value that was reported last, unless a valid one was found since.
         var reported: PropertyListValue?
         /// The first revision whose value has not been reported as invalid.
@@ -52,8 +54,10 @@ struct EntryHistory: Sendable {
         if name.path.isEmpty { return earlier }
         // Without a value before the present one, the key had its default, whatever was valid before that.
         if hasLast, let last = earlier.first, name.leaf(last) == nil { return [] }
-        let good = inner[name.path]?.good
-        return [earlier.first.flatMap(name.leaf), good].compactMap(\.self) + earlier.dropFirst().compactMap(name.leaf)
+        let known = inner[name.path]
+        let last = [earlier.first.flatMap(name.leaf), known?.good].compactMap(\.self)
+        // Older ones may be of the time before the value was removed.
+        return known?.isInvalidFromStart == true ? last : last + earlier.dropFirst().compactMap(name.leaf)
     }
 
     /// Records that a value was replaced.
@@ -124,7 +128,7 @@ struct EntryHistory: Sendable {
         }
         var found = inner[name.path] ?? InnerHistory()
         let unneeded = [found.good, found.reported].compactMap(\.self)
-        (found.good, found.type, found.goodRevision) = (value, type, revision)
+        (found.good, found.type, found.goodRevision, found.isInvalidFromStart) = (value, type, revision, false)
         if found.reported != value { found.reported = nil }
         inner[name.path] = found
         return unneeded
@@ -153,7 +157,7 @@ struct EntryHistory: Sendable {
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
         var found = inner[path] ?? InnerHistory()
         let unneeded = [found.good, found.reported].compactMap(\.self)
-        if let good, revision >= self.revision { found.good = good }
+        if revision >= self.revision { (found.good, found.isInvalidFromStart) = (good ?? found.good, good == nil) }
         let revision = min(revision, self.revision)
         // The value was reported already if only others in the dictionary have changed.
         let isNew = revision >= found.unreportedRevision && value != found.reported

@@ -52,7 +52,7 @@ struct ValueLayers: Sendable {
 
     /// The layer that has the mandatory or the registered value of a key, and where it is there; nil for another source.
     func location(
-        of source: StoredEntry.Source?, _ name: EntryName
+        of source: StoredEntry.Level?, _ name: EntryName
     ) -> (layer: WritableKeyPath<ValueLayers, ValueLayer>, name: EntryName)? {
         switch source {
         case .mandatory:
@@ -66,7 +66,7 @@ struct ValueLayers: Sendable {
     }
 
     /// The previous values of a source of a key, the newest first.
-    func earlier(_ source: StoredEntry.Source, _ name: EntryName) -> [PropertyListValue] {
+    func earlier(_ source: StoredEntry.Level, _ name: EntryName) -> [PropertyListValue] {
         location(of: source, name).flatMap { self[keyPath: $0.layer].histories[$0.name.own]?.earlier($0.name) } ?? []
     }
 
@@ -91,21 +91,21 @@ struct ValueLayer: Sendable {
     subscript(name: String) -> PropertyListValue? { values[name] }
 
     /// Sets or removes a value, and returns the previous one.
-    mutating func set(_ new: PropertyListValue?, for name: String, revision: UInt64) -> PropertyListValue? {
+    mutating func set(_ new: PropertyListValue?, for name: String) -> PropertyListValue? {
         let old = values[name]
+        if old == new { return old }
         values[name] = new
-        guard old != nil, new != nil else {
-            histories[name] = nil
-            return old
-        }
-        histories[name, default: EntryHistory()].replaced(old, by: new, isEdit: false, type: nil, revision: revision)
+        var history = histories[name] ?? EntryHistory()
+        // Of the history, the revisions are its own.
+        history.replaced(old, by: new, isEdit: false, type: nil, revision: history.revision + 1)
+        histories[name] = old == nil || new == nil ? nil : history
         return old
     }
 
     /// Replaces all values, and returns the names of those that differ.
-    mutating func replaceAll(by new: [String: PropertyListValue], revision: UInt64) -> Set<String> {
+    mutating func replaceAll(by new: [String: PropertyListValue]) -> Set<String> {
         let names = Set(values.keys).union(new.keys).filter { values[$0] != new[$0] }
-        for name in names { _ = set(new[name], for: name, revision: revision) }
+        for name in names { _ = set(new[name], for: name) }
         return names
     }
 }
@@ -113,7 +113,7 @@ struct ValueLayer: Sendable {
 /// The values of a key besides its own default, in the order of precedence.
 struct StoredEntry: Sendable, Equatable {
     /// Where a value comes from, in the order of precedence.
-    enum Source: CaseIterable { case mandatory, override, stored, fallback, registered }
+    enum Level: CaseIterable { case mandatory, override, stored, fallback, registered }
 
     /// The value that hides all others, and cannot be set.
     var mandatory: PropertyListValue?
@@ -125,7 +125,7 @@ struct StoredEntry: Sendable, Equatable {
     let registered: PropertyListValue?
 
     /// The source of the value that is in effect if it is valid; nil if that is the key's own default.
-    var source: Source? {
+    var source: Level? {
         if mandatory != nil { return .mandatory }
         if override != nil { return .override }
         if stored != nil { return .stored }
@@ -133,7 +133,7 @@ struct StoredEntry: Sendable, Equatable {
     }
 
     /// The value of a source, unless that is an override.
-    subscript(source: Source) -> PropertyListValue? {
+    subscript(source: Level) -> PropertyListValue? {
         switch source {
         case .mandatory: mandatory
         case .override: nil
@@ -165,7 +165,7 @@ struct EarlierValues: Sendable {
     var fallback: [PropertyListValue] = []
     var registered: [PropertyListValue] = []
 
-    subscript(source: StoredEntry.Source) -> [PropertyListValue] {
+    subscript(source: StoredEntry.Level) -> [PropertyListValue] {
         switch source {
         case .mandatory: mandatory
         case .override: []
@@ -177,7 +177,7 @@ struct EarlierValues: Sendable {
 
     /// The previous values after those of an entry were replaced, if these are the ones before.
     func after(_ entry: StoredEntry) -> EarlierValues {
-        func next(_ source: StoredEntry.Source) -> [PropertyListValue] { entry[source].map { [$0] + self[source] } ?? [] }
+        func next(_ source: StoredEntry.Level) -> [PropertyListValue] { entry[source].map { [$0] + self[source] } ?? [] }
         return EarlierValues(
             mandatory: next(.mandatory), stored: next(.stored), fallback: next(.fallback), registered: next(.registered))
     }

@@ -126,7 +126,7 @@ extension StorageKey {
             return (defaultValue, nil, nil, nil)
         } catch let failure {
             let earlier = earlier()
-            for next in StoredEntry.Source.allCases.drop(while: { $0 != source }) {
+            for next in StoredEntry.Level.allCases.drop(while: { $0 != source }) {
                 if next == .override, source != .override, let override = entry.override {
                     do throws(StorageError) { return (try value(of: override), nil, failure, nil) } catch { continue }
                 }

@@ -122,7 +122,8 @@ extension EntryChange {
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
         let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }
         let (old, new) = (state.layers.entry(name, before), state.layers.entry(name, after))
-        guard old != new, new.source != .override else { return nil }
+        let isChanged = old.stored != new.stored || old.fallback != new.fallback && (new.stored == nil || new.mandatory != nil)
+        guard isChanged, new.source != .override else { return nil }
         func previous(_ location: EntryName) -> [PropertyListValue] {
             guard let history = state.entries.entry(location.own)?.content.history else { return [] }
             return part(location.own).map { history.values(of: location, in: $0.earlier.stored) } ?? history.earlier(location)
@@ -131,8 +132,12 @@ extension EntryChange {
         let earlier = EarlierValues(
             mandatory: state.layers.earlier(.mandatory, name), stored: previous(name.location(before)),
             fallback: name.fallbackLocation(before).map(previous) ?? [], registered: state.layers.earlier(.registered, name))
+        // Of what an invalid value hides, nobody records the valid values: the history is what readers have.
+        var earlierThanNew = state.earlier(name)
+        if new.source == .stored { earlierThanNew.stored = earlier.after(old).stored }
+        if new.source == .fallback { earlierThanNew.fallback = earlier.after(old).fallback }
         return EntryChange(
-            key: name.text, old: old, new: new, earlier: earlier, isRemoval: old.isRemoved(in: new), origin: origin, revision: revision,
-            storageRevision: storageRevision, entry: source.entry, version: source.version)
+            key: name.text, old: old, new: new, earlier: earlier, earlierThanNew: earlierThanNew, isRemoval: old.isRemoved(in: new),
+            origin: origin, revision: revision, storageRevision: storageRevision, entry: source.entry, version: source.version)
     }
 }

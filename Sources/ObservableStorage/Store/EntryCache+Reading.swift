@@ -88,7 +88,7 @@ extension EntryCache {
         guard let stored = entry.present else { return false }
         if failure == nil, key.definition.type == nil { return false }
         let (isNew, _) = take { state -> (Bool, [PropertyListValue]) in
-            state.updateHistory(of: entry, name) { history, location in
+            state.updateHistory(of: entry, name, at: revision) { history, location, revision in
                 guard failure == nil, let type = key.definition.type else {
                     return history.markInvalid(stored, of: location, revision: revision, insteadOf: good)
                 }
@@ -101,15 +101,18 @@ extension EntryCache {
 }
 
 extension EntryCacheState {
-    /// Changes the history of the source of a key's value; returns nil for an override, and for a default.
+    /// Changes the history of the source of a key's value; returns nil if a layer has another value now.
     fileprivate mutating func updateHistory<Result>(
-        of entry: StoredEntry, _ name: EntryName, _ change: (inout EntryHistory, EntryName) -> Result
+        of entry: StoredEntry, _ name: EntryName, at revision: UInt64, _ change: (inout EntryHistory, EntryName, UInt64) -> Result
     ) -> Result? {
         if let (layer, name) = layers.location(of: entry.source, name) {
-            return change(&layers[keyPath: layer].histories[name.own, default: EntryHistory()], name)
+            guard name.leaf(layers[keyPath: layer][name.own]) == entry.present else { return nil }
+            var history = layers[keyPath: layer].histories[name.own] ?? EntryHistory()
+            defer { layers[keyPath: layer].histories[name.own] = history }
+            return change(&history, name, history.revision)
         }
         guard entry.source == .stored || entry.source == .fallback else { return nil }
         let location = name.location(of: entry) { entries[$0] }
-        return change(&entries.ensureEntry(location.own).content.history, location)
+        return change(&entries.ensureEntry(location.own).content.history, location, revision)
     }
 }

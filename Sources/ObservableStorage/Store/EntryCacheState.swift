@@ -45,8 +45,7 @@ struct EntryCacheState: Sendable {
     /// Sets the value that is used while none is stored, and returns the previous one.
     mutating func register(_ value: PropertyListValue?, for name: String) -> PropertyListValue? {
         entries.entry(name)?.countChange()
-        revision += 1
-        return layers.registered.set(value, for: name, revision: revision)
+        return layers.registered.set(value, for: name)
     }
 
     /// Edits entries in memory, as one revision, and keeps the edits for the next flush.

@@ -130,8 +130,7 @@ extension EntryCache {
         take { state in
             var deliveries = Deliveries()
             let before = state.layers
-            let names = state.layers.mandatory.replaceAll(by: mandatory, revision: state.revision + 1)
-                .union(state.layers.defaults.replaceAll(by: defaults, revision: state.revision + 1))
+            let names = state.layers.mandatory.replaceAll(by: mandatory).union(state.layers.defaults.replaceAll(by: defaults))
             guard !names.isEmpty else { return (deliveries, before) }
             state.revision += 1
             // A value inherited from another entry may change with the layers as well.

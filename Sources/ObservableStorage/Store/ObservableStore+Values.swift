@@ -58,7 +58,11 @@ extension ObservableStore: KeyValueAccess {
         of key: StorageKey<Value>
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
         let found = readValue(of: key)
-        return found.entry.override == nil ? found : readValue(of: key, ignoringOverride: true)
+        if found.entry.override == nil { return found }
+        let stored = readValue(of: key, ignoringOverride: true)
+        // A mandatory value is read by both.
+        let isReported = stored.isReported || found.isReported && found.entry.source == .mandatory
+        return (stored.value, stored.failure, isReported, stored.entry)
     }
 
     @usableFromInline nonisolated func currentReading<Value>(of key: StorageKey<Value>) -> Reading? {
