@@ -218,20 +218,17 @@ extension FileReplacement {
                 throw error
             }
             calls.discard(temporary.descriptor)
-            self.temporary = file
-            progress = .isInPlace
+            (self.temporary, progress) = (file, .isInPlace)
             return true
         }
     }
 
     /// Writes the previous content back, so that the file does not have to be restored, for which its file system may have no room.
-    ///
-    /// - Returns: whether the file has that content, and will not be restored from the copy.
     private func undo(_ descriptor: Int32, to previous: Data, removing copy: ResolvedPath) -> Bool {
         calls.ifPossible { () throws(SystemError) -> Void in
             try calls.overwrite(descriptor, with: previous)
             try calls.synchronize(descriptor)
-            try calls.removeFile(copy)
+            try calls.uninterrupted { () throws(SystemError) in try calls.removeFile(copy) }
             calls.ifPossible { () throws(SystemError) in try calls.synchronizeFolder(of: copy) }
         } != nil
     }

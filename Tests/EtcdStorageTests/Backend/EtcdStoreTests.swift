@@ -144,10 +144,21 @@
             #expect(try await fixture.stored().count == 31)
             try await store.update { $0[StorageKey("last", default: 0)] += 1 }
             #expect(store[StorageKey("last", default: 0)] == 2)
-            // More comparisons than a transaction may have.
-            let sum = try await store.update { edits in (0..<20).reduce(0) { $0 + edits[StorageKey("\($1)", default: 0)] } }
-            #expect(sum == 20)
-            try await store.close()
+            // More comparisons than a transaction may have, without edits and with some.
+            @Sendable func sum(_ edits: StoreTransaction) -> Int { (0..<20).reduce(0) { $0 + edits[StorageKey("\($1)", default: 0)] } }
+            #expect(try await store.update { sum($0) } == 20)
+            let other = try await ObservableStore.open(fixture.backend())
+            @Sendable func increment(_ store: ObservableStore, _ number: Int) async throws {
+                try await store.update { edits in
+                    edits[StorageKey("sum", default: 0)] = sum(edits) + 1
+                    edits[StorageKey("\(number)", default: 0)] += 1
+                }
+            }
+            async let others: Void = { for number in 0..<15 { try await increment(other, number) } }()
+            for number in 5..<20 { try await increment(store, number) }
+            try await others
+            #expect(try await fixture.backend().load()["sum"] == 50)
+            for store in [store, other] { try await store.close() }
         }
 
         @Test("Commits have the old and the new values; none before the oldest that is kept, nor of another history", .servers(1))
