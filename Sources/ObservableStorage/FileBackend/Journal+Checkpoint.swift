@@ -74,7 +74,8 @@ extension Journal {
         if !current.isSame(as: state.lists.first) {
             // The process that announced it was killed after renaming it, perhaps before that was durable.
             try synchronizeFolder(of: draft.target)
-            current.isPlaced = true
+            // What is after its first record continues it.
+            (current.isPlaced, current.isGap) = (true, false)
             guard try append([.list(current)], to: &state) else { return nil }
         }
         guard current.isSame(as: base), isForced || state.needsCheckpoint else {

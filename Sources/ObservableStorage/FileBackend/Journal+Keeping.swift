@@ -55,12 +55,11 @@ extension Journal {
     /// count as deleted, and they with it.
     ///
     /// - Returns: whether there are such commits; nil if it has to be tried again.
-    func quarantine(_ target: ResolvedPath, by move: () throws -> Void) throws -> Bool? {
+    func quarantine(_ target: ResolvedPath, by move: () throws -> Bool) throws -> Bool? {
         guard var state = try current(of: target, entry(of: target), known(of: target)), let base = state.lists.first else {
-            try move()
-            return false
+            return try move() ? false : nil
         }
-        let missing = FileContent.missing(format: base.format)
+        let missing = FileContent.missing(format: list.newFormat)
         let entries = StorageEntries(StorageEntries(), with: state.edits(since: base))
         let edits = StorageEntries().edits(to: entries)
         if state.file.isCopy || state.hasRemainder {
@@ -68,8 +67,7 @@ extension Journal {
                 try state.hasRemainder
                 ? replaceDamaged(state, over: missing, entries, at: target)
                 : make(over: missing, entries, insteadOf: state.file.inode, at: target)
-            if made == nil { return nil }
-            try move()
+            guard made != nil, try move() else { return nil }
         } else {
             if state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful {
                 guard let renewed = try renew(state, of: target) else { return nil }
@@ -78,7 +76,7 @@ extension Journal {
             let announced = JournaledList(missing, at: state.revision + 1, overrides: edits, isGap: true, isPlaced: false)
             guard try append([.list(announced)], to: &state) else { return nil }
             try state.synchronize()
-            try move()
+            guard try move() else { return nil }
             do {
                 try synchronizeFolder(of: target)
                 _ = try append([.placed], to: &state)

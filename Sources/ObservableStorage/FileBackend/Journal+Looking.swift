@@ -13,7 +13,10 @@ extension Journal {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
             let status = try list.calls.reading(target.path) { () throws(SystemError) in try list.calls.status(at: target) }
-            if status != nil { absent.withLock { $0 = nil } }
+            if status != nil {
+                absent.withLock { $0 = nil }
+                list.isQuarantined.store(false, ordering: .relaxed)
+            }
             let entry = try entry(of: target)
             let findings = JournalFindings(
                 known: known, list: status?.identity, journal: try current(of: target, entry, known), isReadOnly: list.isReadOnly)

@@ -134,14 +134,15 @@ extension ListFile {
         return configuration.onCorruption == .quarantine && cached.withLock { $0 == nil }
     }
 
-    /// Calls a closure that renames a malformed list, and keeps what only its journal has.
+    /// Calls a closure that renames a malformed list, or returns false if another file is in its place, and keeps what only its journal has.
     ///
     /// Returns whether there is anything; nil if it has to be tried again.
-    typealias Quarantine = (_ target: ResolvedPath, _ rename: () throws -> Void) throws -> Bool?
+    typealias Quarantine = (_ target: ResolvedPath, _ rename: () throws -> Bool) throws -> Bool?
 
     /// The content of the file after a malformed file was renamed; nil if that has to be tried again. Called under the file's lock.
     func contentOrQuarantine(at target: ResolvedPath, _ keep: Quarantine? = nil) throws -> FileContent? {
         let malformation: StorageError
+        let found = try identity(at: target)
         do throws(StorageError) {
             return try content(at: target)
         } catch {
@@ -150,16 +151,19 @@ extension ListFile {
         }
         let quarantine = target.quarantine(at: Date())
         let rename = {
+            // Somebody may just have repaired it.
+            guard try self.identity(at: target) == found else { return false }
             try self.calls.writing(self.name, "renaming the malformed file") { () throws(SystemError) in
                 try self.calls.uninterrupted { () throws(SystemError) in try self.calls.renameFile(target, quarantine) }
             }
+            return true
         }
         var hasEdits = false
         if let keep {
             guard let isKept = try keep(target, rename) else { return nil }
             hasEdits = isKept
-        } else {
-            try rename()
+        } else if try !rename() {
+            return nil
         }
         if case .malformed(_, let offset, let line, let column, let reason, _) = malformation {
             let start = hasEdits ? "starts with the edits of its journal that it did not have" : "starts empty"

@@ -82,8 +82,10 @@ extension JournalFile {
             calls.excludeFromBackups(descriptor)
             let inode = try calls.status(of: descriptor).identity.inode
             let location = JournalFormat.location(of: list, in: try calls.status(of: folder).identity)
+            // If this run of the system is not known, it may be that of the earlier journal.
+            let boot = calls.boot == 0 ? earlier?.file.header.boot ?? 0 : calls.boot
             let header = JournalHeader(
-                history: history, seed: calls.random(), first: first, inode: inode, location: location, boot: calls.boot)
+                history: history, seed: calls.random(), first: first, inode: inode, location: location, boot: boot)
             var (bytes, written) = (header.bytes, JournalRecords(from: JournalHeader.size, after: header.chain))
             for record in records {
                 do throws(PropertyListError) {

@@ -92,6 +92,41 @@ struct QuarantineTests {
         #expect(try quarantined() == [Data("precious".utf8)])
     }
 
+    @Test("A list that is repaired meanwhile stays in place", arguments: [JournalMode.full(), .off])
+    func repaired(mode: JournalMode) throws {
+        try damageList()
+        var calls = FileSystemCalls.live
+        let isRepaired = Lock(false)
+        calls.synchronizeData = { [fixture] descriptor throws(SystemError) in
+            try FileSystemCalls.live.synchronizeData(descriptor)
+            guard !isRepaired.exchange(true) else { return }
+            do { try fixture.write(["z": 9]) } catch { Issue.record(error) }
+        }
+        let next = backend(mode, calls: calls)
+        #expect(try next.load().values["z"] == 9)
+        #expect(isRepaired.withLock { $0 })
+        #expect(try fixture.stored() == ["z": 9])
+        #expect(try quarantined() == [])
+        #expect(next.told.isEmpty)
+    }
+
+    @Test("Logs of dead stores do not beat later edits of a list that is in place again")
+    func placedAgain() throws {
+        try fixture.backend().checkpoint()
+        try damageList()
+        let next = backend()
+        #expect(try next.load().values.isEmpty)
+        let other = fixture.backend()
+        try other.set(["a": 5])
+        try other.checkpoint()
+        #expect(try next.load().values == ["a": 5])
+        try other.set(["a": nil])
+        try EditLogFolder(list: fixture.list, calls: .live).leaveLog(EditLogFixture.chain("a", from: 5, [6]))
+        try next.set(["x": 1])
+        #expect(try next.load().values == ["x": 1])
+        #expect(next.told.contains { if case .conflict = $0 { true } else { false } })
+    }
+
     @Test("The edits in logs of dead stores are kept, too: the values before them are not known", arguments: [JournalMode.off, .full()])
     func deadStores(mode: JournalMode) throws {
         if mode == .off {
