@@ -157,7 +157,7 @@ struct BadLayerValueTests {
         let layers = try Site(isNested: isNested, isInScene: isInScene).layers
         let changes = layers.flatMap { layer in Content.allCases.map { (layer, $0) } }
         // All combinations are 7,296.
-        let step = isLong ? 1 : isInScene ? 17 : 2
+        let step = isLong ? 1 : isInScene ? 67 : 5
         var number = 0
         for state in 0..<layers.reduce(1, { count, _ in count * histories.count }) {
             for (changed, content) in changes {
