@@ -90,6 +90,9 @@ final class EtcdFollower: Sendable {
         case .eventsLost:
             let reason = "the cluster has not sent some changes, a bug of old versions of etcd"
             return [.failed(.historyLost(storage: name, reason: reason))]
+        case .historyReplaced:
+            state.replica?.endHistory()
+            return []
         case .page(let snapshot, let page, let keyCount):
             if page.startIndex == 0 {
                 state.incoming = EtcdReplica(snapshot.clusterID, snapshot.revision, keyCount: keyCount, keys, named: name)

@@ -19,6 +19,7 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
     // The number to write if none is stored, or if the stored one belongs to an earlier history.
     private var number = UInt64.random(in: .min ... .max)
     private var isOutdated = false
+    private var hasEnded = false
 
     /// Begins without a number and a name.
     init(clusterID: UInt64) {
@@ -53,7 +54,12 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
 
     /// Whether a later identity can belong to the same history, which is known up to a revision.
     func isContinued(by later: Self, since revision: Int64) -> Bool {
-        later.cluster == cluster && (later.modRevision > revision || later.hasSameKey(as: self))
+        !hasEnded && later.cluster == cluster && (later.modRevision > revision || later.hasSameKey(as: self))
+    }
+
+    /// Ends the history: no later identity continues it.
+    mutating func end() {
+        hasEnded = true
     }
 
     private func hasSameKey(as other: Self) -> Bool {

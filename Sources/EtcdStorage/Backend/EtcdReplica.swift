@@ -132,6 +132,11 @@ struct EtcdReplica: Sendable {
         return "the cluster has other data than before at revision \(earlier.revision), as after a restoration"
     }
 
+    /// Ends the history: no later state continues it.
+    mutating func endHistory() {
+        view.identity.end()
+    }
+
     /// What the next transaction has to write to identify this history; nil if nothing.
     var historyWrite: EtcdHistoryIdentity.Write? { view.identity.write(to: historyKey) }
 

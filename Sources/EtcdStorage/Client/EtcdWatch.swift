@@ -8,6 +8,8 @@ enum WatchStep: Sendable {
     case events(revision: Int64, [WatchEvent])
     /// The member has not sent events that etcd has had for a while; a reset follows.
     case eventsLost
+    /// The cluster does not continue the delivered history, as after a restoration; a reset follows.
+    case historyReplaced
     /// A part of the following reset, unless reading the rest fails; see ``EtcdClient/snapshot(from:to:keysOnly:pageSize:pageTimeout:_:)``.
     case page(EtcdSnapshot, ArraySlice<KeyValue>, keyCount: Int)
     /// All keys at one revision, which may be an older one; the events in between are not known.
@@ -71,8 +73,9 @@ struct EtcdWatch: Sendable {
     nonisolated(nonsending) mutating func run(_ receive: (WatchStep) -> Void) async {
         while !Task.isCancelled {
             do {
-                if progress == nil { try await reset(receive) }
-                try await follow(receive)
+                let isResumed = progress != nil
+                if !isResumed { try await reset(receive) }
+                try await follow(isResumed: isResumed, receive)
                 failures += 1
             } catch {
                 if Task.isCancelled { return }
@@ -114,14 +117,18 @@ struct EtcdWatch: Sendable {
 
 extension EtcdWatch {
     /// Reads one stream. Returns if all keys have to be read again.
-    private nonisolated(nonsending) mutating func follow(_ receive: (WatchStep) -> Void) async throws {
-        guard let revision = progress?.revision else { return }
+    ///
+    /// - Parameter isResumed: whether the stream continues an earlier one.
+    private nonisolated(nonsending) mutating func follow(isResumed: Bool, _ receive: (WatchStep) -> Void) async throws {
         progress?.reconnect()
+        guard let progress else { return }
         // A malformed response may contain the largest revision, and must not trap.
-        let request = WatchRequest(key: range.start, rangeEnd: range.end, startRevision: revision &+ 1)
+        let request = WatchRequest(key: range.start, rangeEnd: range.end, startRevision: progress.revision &+ 1)
         let (stream, member) = try await client.watch(request, deadline: .now + timing.response)
         defer { stream.close() }
         do {
+            // Before any event: since a restoration, others may have written beyond the delivered revision.
+            if isResumed, try await isHistoryReplaced(progress) { return endHistory(receive) }
             async let _: Void = Self.sendHeartbeats(stream, every: timing.heartbeat)
             try await read(stream, receive)
         } catch {
@@ -166,25 +173,32 @@ extension EtcdWatch {
             for revision in revisions { receive(.events(revision: revision.number, revision.events)) }
         case .isBehind:
             failures = 0
-            if let current = progress, await isHistoryLost(current) { progress = nil }
+            if let current = progress, try await isHistoryReplaced(current) { endHistory(receive) }
         case .reset: progress = nil
         case .ended(let failure): throw failure
         }
+    }
+
+    private mutating func endHistory(_ receive: (WatchStep) -> Void) {
+        receive(.historyReplaced)
+        (progress, failures) = (nil, 0)
     }
 }
 
 // MARK: - Comparison
 
 extension EtcdWatch {
-    /// Whether the cluster has gone back to an older revision than the delivered one, rather than that a member lags behind.
-    private nonisolated(nonsending) func isHistoryLost(_ progress: WatchProgress) async -> Bool {
+    /// Whether the cluster has gone back to an older revision than the delivered one, or has written another key in the last delivered
+    /// revision, rather than that a member lags behind.
+    private nonisolated(nonsending) func isHistoryReplaced(_ progress: WatchProgress) async throws -> Bool {
+        let last = progress.lastWritten
+        let request = RangeRequest(key: last?.key ?? range.start, revision: last?.modRevision ?? 0)
         do {
-            let request = RangeRequest(key: range.start, keysOnly: true)
-            let header = try await client.call(request, deadline: .now + timing.response).header
-            return header.clusterID != progress.clusterID || header.revision < progress.revision
-        } catch {
-            // It is checked again after the next heartbeat.
-            return false
+            let response = try await client.call(request, deadline: .now + timing.response)
+            let isContinued = response.header.clusterID == progress.clusterID && response.header.revision >= progress.revision
+            return try !isContinued || last != nil && response.decoded() != [last]
+        } catch let failure as EtcdFailure where failure.isFutureRevision || failure.isCompacted {
+            return failure.isFutureRevision
         }
     }
 
@@ -202,7 +216,7 @@ extension EtcdWatch {
             case .isLost:
                 receive(.eventsLost)
                 progress = nil
-            case .isReplaced: progress = nil
+            case .isReplaced: endHistory(receive)
             case .isSuspect: nextComparison = .now + timing.suspicion
             case .isComplete, nil: break
             }

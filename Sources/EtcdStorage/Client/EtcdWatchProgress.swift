@@ -28,6 +28,8 @@ struct WatchProgress: Sendable {
     let clusterID: UInt64
     /// The last revision that was delivered completely.
     private(set) var revision: Int64
+    /// The key that was written last, with the value and the revision that were delivered; nil if none is known.
+    private(set) var lastWritten: KeyValue?
     // The delivered revision of each key, for comparisons with etcd.
     private var modRevisions: [[UInt8]: Int64] = [:]
     // The last revision of a message that is continued by the next one, and the memory that its events take in bytes.
@@ -48,6 +50,7 @@ struct WatchProgress: Sendable {
     init(after snapshot: EtcdSnapshot, memoryLimit: Int = .max) {
         clusterID = snapshot.clusterID
         revision = snapshot.revision
+        lastWritten = snapshot.keyValues.max { $0.modRevision < $1.modRevision }
         self.memoryLimit = memoryLimit
         modRevisions.reserveCapacity(snapshot.keyValues.count)
         for keyValue in snapshot.keyValues { modRevisions[keyValue.key] = keyValue.modRevision }
@@ -96,6 +99,8 @@ struct WatchProgress: Sendable {
 
     private mutating func markDelivered(_ revision: Revision) {
         self.revision = revision.number
+        // Of a transaction of this library, that is the token, whose value is not used again.
+        if let written = revision.events.last(where: { !$0.isDelete }) { lastWritten = written.keyValue }
         for event in revision.events {
             modRevisions[event.keyValue.key] = event.isDelete ? nil : revision.number
             suspects.remove(event.keyValue.key)

@@ -97,6 +97,48 @@
             token.cancel()
         }
 
+        @Test(
+            "A process that was away while a backup was restored, and others wrote more than it has missed, has all entries, and another history",
+            .servers(2))
+        func absence() async throws {
+            let cluster = try await cluster()
+            let fixture = try await EtcdFixture(cluster)
+            let witness = try fixture.backend()
+            _ = try await write(witness)
+            let number = try #require(try await mark(fixture)?.value)
+            try await cluster.kill(0)
+            let backup = "\(cluster.folder)/backup"
+            try FileManager.default.copyItem(atPath: data(of: cluster), toPath: backup)
+            try await cluster.restart(0)
+            let failures = Recorder<StorageEvent>()
+            let token = witness.watch(since: nil, on: DispatchQueue(label: "events")) { if case .failed = $0 { failures.record($0) } }
+            _ = try await write(witness, beyond: StorageRevision(history: "", number: 20))
+            let revision = try #require(try await witness.set(["lost": 1]).revision)
+            try await cluster.kill(0)
+            try FileManager.default.removeItem(atPath: data(of: cluster))
+            try FileManager.default.moveItem(atPath: backup, toPath: data(of: cluster))
+            // The same member, at an address that the process does not know.
+            let other = try await EtcdCluster.start(arguments: ["--data-dir", data(of: cluster)])
+            var configuration = fixture.configuration
+            configuration.endpoints = other.endpoints
+            let last = try await write(EtcdBackend(configuration, timing: .patient), beyond: revision)
+            #expect(last.history == revision.history)
+            try await other.kill(0)
+            try await cluster.restart(0)
+            try await fixture.put("after", EntryValue.encode(7, for: "after"))
+            await witness.follower.wait(until: .distant) { $0.view.entries["after"] != nil }
+            try #require(witness.follower.latest?.entries.values.keys.sorted() == ["after", "count"])
+            guard case .failed(.historyLost) = try await failures.elements(count: 1)[0] else {
+                return #expect(Bool(false), "\(failures.elements)")
+            }
+            let later = try await write(witness, beyond: last)
+            #expect(later.history != revision.history)
+            #expect(try await mark(fixture)?.value != number)
+            #expect(try await changes(fixture, since: revision) == nil)
+            #expect(try await changes(fixture, since: later) != nil)
+            token.cancel()
+        }
+
         @Test("A cluster that has lost its data is noticed by a request, also before the watch notices it", .servers(1))
         func unnoticed() async throws {
             let cluster = try await cluster()

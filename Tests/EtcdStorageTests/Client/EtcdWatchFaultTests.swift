@@ -129,6 +129,26 @@ import Testing
         #expect(await watch.nextReset()?.revision == 3)
     }
 
+    @Test(
+        "A history that others have continued beyond the delivered revision, after a backup was restored, is read again",
+        arguments: [[], [KeyValue(key: Array("a".utf8), value: [1], modRevision: 6)]])
+    func continuedBackup(written: [KeyValue]) async throws {
+        let member = try ScriptedMember(range: range(["a": 8, "b": 6], at: 9)) { number, connection in
+            connection.create()
+            connection.events(number == 0 ? ["a": 6] : ["a": 10])
+            if number == 0 { connection.replaceHistory(by: written) } else { connection.receiveEnd() }
+        }
+        let watch = try watch(member)
+        #expect(await revisions(1, of: watch) == [6])
+        while let step = await watch.next() {
+            guard case .historyReplaced = step else { continue }
+            break
+        }
+        #expect(await watch.nextReset()?.keyValues.map(\.modRevision) == [8, 6])
+        #expect(await watch.nextEvents()?.revision == 10)
+        #expect(member.startRevisions == [6, 7, 10])
+    }
+
     @Test("Instead of events that take too much memory, everything is read again")
     func tooManyEvents() async throws {
         let event: [UInt8] = [11 << 3 | 2, 0]
@@ -176,7 +196,7 @@ import Testing
                 connection.events(["a": 6])
                 connection.receiveEnd()
             }
-            let other = try ScriptedMember { _, connection in
+            let other = try ScriptedMember(range: range(["a": 6], at: 6)) { _, connection in
                 connection.create()
                 if connection.startRevision == 6 { connection.events(["a": 6]) }
                 connection.events(["a": 7])

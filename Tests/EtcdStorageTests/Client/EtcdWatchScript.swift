@@ -9,9 +9,10 @@ final class ScriptedMember: Sendable {
         /// The revision that the client has requested.
         let startRevision: Int64
         private let call: GRPCServer.Call
+        private let state: Shared
 
-        fileprivate init(_ call: GRPCServer.Call, startRevision: Int64) {
-            (self.call, self.startRevision) = (call, startRevision)
+        fileprivate init(_ call: GRPCServer.Call, _ state: Shared, startRevision: Int64) {
+            (self.call, self.state, self.startRevision) = (call, state, startRevision)
         }
 
         /// Sends bytes of messages as they are.
@@ -21,6 +22,7 @@ final class ScriptedMember: Sendable {
 
         /// Sends a message.
         func result(_ response: WatchResponse) {
+            state.value.withLock { $0.written += response.events.filter { !$0.isDelete }.map(\.keyValue) }
             call.send(response.message)
         }
 
@@ -38,6 +40,11 @@ final class ScriptedMember: Sendable {
         /// Sends a progress response.
         func progress(_ revision: Int64) {
             result(WatchResponse(header: ResponseHeader(clusterID: 7, revision: revision)))
+        }
+
+        /// Replaces the keys that were written, as in a cluster that was restored.
+        func replaceHistory(by written: [KeyValue]) {
+            state.value.withLock { $0.written = written }
         }
 
         /// Waits for a heartbeat; returns false if the client ends the watch before.
@@ -60,17 +67,26 @@ final class ScriptedMember: Sendable {
         }
     }
 
-    private struct State {
+    fileprivate struct State {
         var startRevisions: [Int64] = []
+        /// The keys of all events and responses.
+        var written: [KeyValue] = []
         var authentications = 0
         var range: RangeRequest.Response
         var transact: (@Sendable (_ request: TxnRequest) throws(EtcdFailure) -> TxnRequest.Response?)?
+
+        /// The response to a request for a single key.
+        func response(to request: RangeRequest) -> RangeRequest.Response {
+            let found = written.last { $0.key == request.key && $0.modRevision <= request.revision }.map { [$0] } ?? []
+            let header = range.header.clusterID == 0 ? ResponseHeader(clusterID: 7, revision: 1_000) : range.header
+            return RangeRequest.Response(header: header, keyValues: found, count: Int64(found.count))
+        }
     }
 
     private let server: GRPCServer
     private let state: Shared
 
-    private final class Shared: Sendable {
+    fileprivate final class Shared: Sendable {
         let value: Lock<State>
 
         init(_ state: State) {
@@ -90,10 +106,10 @@ final class ScriptedMember: Sendable {
     /// Starts a member.
     ///
     /// - Parameters:
-    ///   - range: the response to every range request.
+    ///   - range: the response to every request for a range; a single key is that of the last event or response up to the revision.
     ///   - script: handles a watch, with its number from 0. If it returns without an end of the watch, the connection closes.
     init(range: RangeRequest.Response = RangeRequest.Response(), _ script: @escaping @Sendable (Int, Connection) -> Void) throws {
-        let state = Shared(State(range: range))
+        let state = Shared(State(written: try range.keyValues, range: range))
         self.state = state
         server = try GRPCServer { call in
             guard let message = call.receive() else { return }
@@ -103,7 +119,7 @@ final class ScriptedMember: Sendable {
                 $0.startRevisions.append(request.startRevision)
                 return $0.startRevisions.count - 1
             }
-            script(number, Connection(call, startRevision: request.startRevision))
+            script(number, Connection(call, state, startRevision: request.startRevision))
             if !call.isOver { call.closeConnection() }
         }
     }
@@ -116,7 +132,9 @@ final class ScriptedMember: Sendable {
         switch call.path {
         case "/etcdserverpb.Auth/Authenticate": call.respond(AuthenticateRequest.Response(token: "secret").message)
         case "/etcdserverpb.Lease/LeaseGrant": call.respond(LeaseRequest.Response(lease: 9, timeToLive: 600).message)
-        case "/etcdserverpb.KV/Range": call.respond(range.message)
+        case "/etcdserverpb.KV/Range":
+            guard let request = try? RangeRequest(message: message) else { return call.reset() }
+            call.respond((request.rangeEnd.isEmpty ? state.value.withLock { $0.response(to: request) } : range).message)
         case "/etcdserverpb.KV/Txn":
             guard let transact else { return call.respond(TxnRequest.Response(header: range.header).message) }
             guard let request = try? TxnRequest(message: message) else { return call.reset() }
@@ -138,6 +156,9 @@ final class ScriptedMember: Sendable {
 
     /// Changes the response to range requests.
     func setRange(_ range: RangeRequest.Response) {
-        state.value.withLock { $0.range = range }
+        state.value.withLock {
+            $0.range = range
+            $0.written += (try? range.keyValues) ?? []
+        }
     }
 }
