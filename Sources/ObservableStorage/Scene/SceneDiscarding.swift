@@ -1,5 +1,5 @@
 extension ObservableStore {
-    /// Removes all values of a scene in one revision, for a scene that has ended.
+    /// Removes all values of a scene, as ``reset()`` does, for a scene that has ended.
     ///
     /// Every ``SceneStore`` of the scene, its handles and groups of keys, and the ``SceneStored`` properties of existing objects can no
     /// longer set values there, because nothing would ever remove them. Throwing setters throw ``StorageError/discardedScene(key:)``,
@@ -13,7 +13,7 @@ extension ObservableStore {
         discard(prefix) { prefix.contains($0) ? prefix : nil }
     }
 
-    /// Removes, in one revision, all values of every scene that is not listed, for scenes that ended while the application was not running.
+    /// Removes, as ``reset()`` does, all values of every scene that is not listed, for scenes that ended while the application was not running.
     ///
     /// Scenes that only another process uses have to be listed as well. A discarded scene accepts no values; see ``discard(sceneID:)``.
     public nonisolated func discardScenes(except sceneIDs: some Sequence<String>) {

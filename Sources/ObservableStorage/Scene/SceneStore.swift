@@ -85,7 +85,7 @@ public struct SceneStore: Sendable {
         try await base.importEntries(from: backend, once: prefix.name(name)) { transform($0).map(prefix.name) }
     }
 
-    /// Removes all values of the scene in one revision, so that it inherits the application's values again.
+    /// Removes all values of the scene, as ``ObservableStore/reset()`` does, so that it inherits the application's values again.
     ///
     /// The scene goes on; see ``ObservableStore/discard(sceneID:)`` for one that has ended.
     public func reset() {

@@ -2,6 +2,21 @@ import PropertyListCoding
 
 // Edits on their way to the storage.
 extension EntryCacheState {
+    /// Removes the entries whose names satisfy a condition, as one revision, or as several if the storage does not take all of them in one
+    /// edit.
+    mutating func remove(where isRemoved: (String) -> Bool) throws(StorageError) -> [EntryChange] {
+        try requireEditable()
+        var names = entries.names.filter(isRemoved)[...]
+        var changes: [EntryChange] = []
+        while !names.isEmpty {
+            let part = names.prefix(max(1, limits.operations ?? .max))
+            names = names.dropFirst(part.count)
+            let edits = part.reduce(into: EntryEdits(minimumCapacity: part.count)) { $0.updateValue(nil, forKey: $1) }
+            changes += apply(edits, origin: .local, edit: revision + 1)
+        }
+        return changes
+    }
+
     /// Discards edits that cannot be stored, except those repeated meanwhile, and restores the stored values, as one revision.
     mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [EntryChange] {
         let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }

@@ -141,27 +141,18 @@ struct EntryCacheState: Sendable {
         }
     }
 
-    /// The edits that remove the entries whose names satisfy a condition.
-    func removals(where isRemoved: (String) -> Bool) -> EntryEdits {
-        let names = entries.names
-        return names.reduce(into: EntryEdits(minimumCapacity: names.count)) { removals, name in
-            if isRemoved(name) { removals.updateValue(nil, forKey: name) }
-        }
-    }
-
-    /// Removes the entries of scopes, as one revision, and accepts no values there until they are opened again.
+    /// Removes the entries of scopes, as ``remove(where:)`` does, and accepts no values there until they are opened again.
     ///
     /// - Parameters:
     ///   - known: a scope that is discarded even if it has no entries.
     ///   - scope: the discarded scope to which the entry of a name belongs; nil for an entry that is kept.
     mutating func discard(_ known: KeyPrefix?, _ scope: (String) -> KeyPrefix?) throws(StorageError) -> [EntryChange] {
         var scopes = Set(known.map { [$0] } ?? [])
-        let removals = removals { name in
+        let changes = try remove { name in
             guard let scope = scope(name) else { return false }
             scopes.insert(scope)
             return true
         }
-        let changes = try edit(removals)
         discardedScopes.insert(scopes)
         return changes
     }

@@ -164,20 +164,22 @@ extension ObservableStore: KeyValueAccess {
     }
 
     /// Removes all entries, as one revision, so that every key has its default again. Migrations and imports that were made are not repeated.
+    ///
+    /// If the storage does not take as many entries in one edit, they are removed as several revisions.
     public nonisolated func reset() {
         reset(under: KeyPrefix([]))
     }
 
-    /// Removes the entries whose names begin with the components, as one revision.
+    /// Removes the entries whose names begin with the components, as ``reset()`` does.
     nonisolated func reset(under prefix: KeyPrefix) {
         reporting { () throws(StorageError) in
             try synchronizer.change { (state) throws(StorageError) in
-                try state.edit(state.removals { prefix.contains($0) && !Self.records.contains($0) })
+                try state.remove { prefix.contains($0) && !Self.records.contains($0) }
             }
         }
     }
 
-    /// Removes the entries of scopes, as one revision, and accepts no values there until they are opened again; see
+    /// Removes the entries of scopes, and accepts no values there until they are opened again; see
     /// ``EntryCacheState/discard(_:_:)``.
     nonisolated func discard(_ known: KeyPrefix? = nil, _ scope: (String) -> KeyPrefix?) {
         reporting { () throws(StorageError) in

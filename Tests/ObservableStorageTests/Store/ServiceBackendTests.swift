@@ -357,6 +357,22 @@ struct ServiceBackendTests {
         #expect(service.batches == [["a", "b"], ["c", "d", "e"]])
     }
 
+    @Test("All entries, and those of scenes, are removed in as many commits as the limits require", arguments: [true, false])
+    func removals(areScenes: Bool) async throws {
+        let names = ["a", "b", "c", "d", "e"].map { "scenes/one/\($0)" }
+        let service = ServiceBackend(
+            Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }), limits: StorageLimits(operations: 2))
+        let store = try await ObservableStore.open(service)
+        let changes = store.allChanges()
+        if areScenes { store.discard(sceneID: "one") } else { store.reset() }
+        #expect(store.entries.isEmpty)
+        try await store.flush()
+        #expect(service.memory.load().values.isEmpty)
+        #expect(service.batches.map(\.count) == [2, 2, 1])
+        try await store.close()
+        #expect(await changes.reduce(into: []) { $0.append($1.key) }.sorted() == names)
+    }
+
     @Test("A value, a step and a transaction that are too large are refused, and nothing changes")
     func tooLarge() async throws {
         let service = ServiceBackend(limits: StorageLimits(operations: 2, valueSize: 250, commitSize: 400))
