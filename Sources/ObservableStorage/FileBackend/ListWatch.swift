@@ -25,16 +25,14 @@ final class ListWatch: Sendable {
 
     /// Watches the journal of a list instead of another one, also while the file is missing.
     func followJournal(
-        of target: ResolvedPath?, on queue: DispatchQueue, _ report: @escaping @Sendable (_ list: ResolvedPath) -> Void
+        of target: ResolvedPath?, on queue: DispatchQueue,
+        _ receive: @escaping @Sendable (_ event: FileWatcher.Event, _ list: ResolvedPath) -> Void
     ) {
         guard state.withLock({ $0 != nil && $0?.target != target }) else { return }
         // Each write to a journal is complete: changes are reported without waiting for its writers.
         let watcher = target.map { target in
             let options = FileWatcherOptions(service: .systemForRenamedFiles, quiet: .zero)
-            return FileWatcher(path: target.journal.path, queue: queue, options: options) { event in
-                // A failure to watch the journal also affects the list, for which it is reported.
-                if event == .changed { report(target) }
-            }
+            return FileWatcher(path: target.journal.path, queue: queue, options: options) { receive($0, target) }
         }
         let replaced = state.take { state in
             guard let known = state else { return watcher }

@@ -161,19 +161,34 @@ public final class PropertyListFile: BlockingStorageBackend {
         // It may have been cancelled meanwhile.
         guard watch.isWaiting else { return }
         let reported = Lock<StorageRevision?>(nil)
-        let journalChanged = { @Sendable [journal] (list: ResolvedPath) in
-            var revision = reported.withLock { $0 }
-            let event = journal.event(of: list, since: &revision)
-            reported.withLock { [revision] in $0 = revision }
-            if let event { report(event) }
+        let isPolled = Lock(false)
+        let receive = { @Sendable [journal] (event: FileWatcher.Event, list: ResolvedPath) in
+            switch event {
+            case .changed:
+                var revision = reported.withLock { $0 }
+                let event = journal.event(of: list, since: &revision)
+                reported.withLock { [revision] in $0 = revision }
+                if let event { report(event) }
+            case .recovered: break
+            case .fallback(let error), .incomplete(let error):
+                // What prevents watching the list usually affects its journal as well.
+                if !isPolled.withLock({ $0 }) { report(.failed(error)) }
+            }
         }
         let watcher = FileWatcher(path: path.text, queue: queue) { [self, weak watch] event in
             switch event {
-            case .changed, .recovered:
+            case .changed:
                 report(.changed)
                 // A link may lead to another list, which has another journal. That is reported once it is watched.
-                watch?.followJournal(of: watchedList, on: queue, journalChanged)
-            case .fallback(let error), .incomplete(let error): report(.failed(error))
+                watch?.followJournal(of: watchedList, on: queue, receive)
+            case .recovered:
+                isPolled.withLock { $0 = false }
+                // The change that follows watches the journal again, and reports if that fails now.
+                watch?.followJournal(of: nil, on: queue, receive)
+            case .fallback(let error):
+                isPolled.withLock { $0 = true }
+                report(.failed(error))
+            case .incomplete(let error): report(.failed(error))
             }
         }
         watch.start(watcher)

@@ -84,6 +84,24 @@
             watcher.cancel()
         }
 
+        @Test("A journal that alone cannot be watched is polled, which is reported; it is watched as soon as that is possible")
+        func journal() async throws {
+            let fixture = try JournalFixture(["a": 1])
+            let path = fixture.journal.path
+            // A link to a name that is not UTF-8.
+            try #require(symlink([-1, 0], path) == 0)
+            let (file, events) = (fixture.backend(.off), Inbox<StorageEvent>())
+            let token = file.watch(on: DispatchQueue(label: "test"), from: nil) { events.put($0) }
+            let failure = await events.first { if case .failed(.unwatchable) = $0 { true } else { false } }
+            #expect(failure == .failed(.unwatchable(file: path, reason: "the target of the link \(path) is not UTF-8")))
+            #expect(file.list.currentWatch?.watcher?.mechanism == .inotify)
+            #expect(file.list.currentWatch?.journalWatcher?.mechanism == .polling)
+            try FileManager.default.removeItem(atPath: path)
+            try fixture.backend().set(["a": 2])
+            #expect(await events.first { _ in file.list.currentWatch?.journalWatcher?.mechanism == .inotify } != nil)
+            token.cancel()
+        }
+
         @Test("Where other machines make changes, the path is polled")
         func remote() async throws {
             var calls = try FakeInotify().calls
