@@ -18,8 +18,9 @@ extension Journal {
                 list.isQuarantined.store(false, ordering: .relaxed)
             }
             let entry = try entry(of: target)
-            let findings = JournalFindings(
-                known: known, list: status?.identity, journal: try current(of: target, entry, known), isReadOnly: list.isReadOnly)
+            let journal = try current(of: target, entry, known)
+            if status == nil, let journal, !journal.file.isCopy { list.markMissing(as: journal.list(nil)) }
+            let findings = JournalFindings(known: known, list: status?.identity, journal: journal, isReadOnly: list.isReadOnly)
             var step = findings.next()
             if case .readList(let mayReturn) = step {
                 if mayReturn, absent.withLock({ $0 != target }) {

@@ -59,6 +59,21 @@ extension ListFile {
         record(content.format)
     }
 
+    /// Forgets the last values of a missing list if its journal records it as missing, and not what it had.
+    ///
+    /// - Parameter recorded: the list of the journal that is missing; nil if the list was deleted after it was in place.
+    func markMissing(as recorded: JournaledList?) {
+        isQuarantined.store(recorded?.isQuarantined ?? false, ordering: .relaxed)
+        guard let recorded, recorded.isGap, let last = cached.withLock({ $0 }), last.identity != nil else { return }
+        cache(.missing(format: newFormat))
+        guard configuration.onDeletion == .keepLastValues else { return }
+        let reason =
+            recorded.isQuarantined
+            ? "another process has moved it aside, because it was malformed; its last values are not kept, except for edits that it lacked"
+            : "it was deleted, which a process has recorded that did not know its values; its last values are not kept"
+        reports.publish(.unreadable(file: name, reason: reason))
+    }
+
     /// Reads the file, several times if it is malformed or empty and was modified just now, or was removed a moment ago.
     private func settledContent(at path: ResolvedPath, last: FileContent?) throws(StorageError) -> FileContent {
         var waited: Duration = .zero

@@ -21,7 +21,8 @@ final class ListFile: Sendable {
     private let formatIndex = Atomic(0)
     /// The content that was last read or written. Its lock is not held while the file is accessed.
     let cached = Lock<FileContent?>(nil)
-    /// Whether a malformed list was renamed, and none has taken its place yet: which values it had is not known.
+    /// Whether a malformed list was renamed, by this process or according to the journal, and none has taken its place yet: which values it
+    /// had is not known.
     let isQuarantined = Atomic(false)
     /// The last watch that has not ended, and the list to which the path last led. The folder of that is open while the list is watched, or
     /// its journal is known.

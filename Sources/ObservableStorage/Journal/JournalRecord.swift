@@ -26,6 +26,9 @@ struct JournaledList: Sendable, Equatable {
     /// Whether it was in place when this was recorded.
     var isPlaced = false
 
+    /// Whether it is missing because it was malformed and was moved aside, and not because it was deleted.
+    var isQuarantined: Bool { identity == nil && isGap && !isPlaced }
+
     /// Whether this is the same list, also if one of the two was not known to be in place.
     func isSame(as other: JournaledList?) -> Bool {
         other.map { ($0.identity, $0.checksum, $0.revision) == (identity, checksum, revision) } ?? false

@@ -143,4 +143,42 @@ struct QuarantineTests {
         #expect(!next.told.contains { if case .conflict = $0 { true } else { false } })
         #expect(try quarantined() == [Data("precious".utf8)])
     }
+
+    @Test("Another process keeps the edits in logs of dead stores as well, but not those over a deleted list", arguments: [true, false])
+    func deadStoresOfOthers(isDeleted: Bool) throws {
+        if isDeleted {
+            try FileManager.default.removeItem(at: fixture.file)
+            try fixture.backend(calls: .withoutPauses).set(["x": 1])
+        } else {
+            try damageList()
+            #expect(try backend().load().values == Self.edits)
+        }
+        try EditLogFolder(list: fixture.list, calls: .live).leaveLog(EditLogFixture.chain("a", from: 2, [3, 4]))
+        let other = fixture.backend(calls: .withoutPauses)
+        try other.set(["y": 2])
+        #expect(try other.load().values == (isDeleted ? ["x": 1, "y": 2] : Self.edits.merging(["a": 4, "y": 2]) { $1 }))
+        #expect(other.told.contains { if case .conflict = $0 { true } else { false } } == isDeleted)
+    }
+
+    @Test("Another process that keeps the last values of a deleted list says whether these are kept", arguments: [true, false])
+    func lastValues(isJournaled: Bool) throws {
+        let mode = isJournaled ? JournalMode.full() : .off
+        if !isJournaled {
+            try fixture.backend().checkpoint()
+            try FileManager.default.removeItem(at: fixture.journal)
+        }
+        let other = fixture.backend(mode, onDeletion: .keepLastValues, calls: .withoutPauses)
+        let values = try other.load().values
+        let errors = Recorder<StorageError>()
+        let token = other.list.reports.subscribe { errors.record($0) }
+        try damageList()
+        _ = try backend(mode).load()
+        for _ in 0..<2 { #expect(try other.load().values == (isJournaled ? Self.edits : values)) }
+        let outcome = isJournaled ? "its last values are not kept" : "its last values are kept in memory"
+        #expect(errors.elements.count == 1 && errors.elements.allSatisfy { $0.description.contains(outcome) }, "\(errors.elements)")
+        try other.set(["y": 2])
+        try other.checkpoint()
+        #expect(try fixture.stored() == (isJournaled ? Self.edits : values).merging(["y": 2]) { $1 })
+        token.cancel()
+    }
 }
