@@ -55,13 +55,26 @@ extension Journal {
     /// count as deleted, and they with it.
     ///
     /// - Returns: whether there are such commits; nil if it has to be tried again.
+    /// - Throws: an error with the remedy if they would be lost, as this user cannot open the journal, or it only counts beside that list.
     func quarantine(_ target: ResolvedPath, by move: () throws -> Bool) throws -> Bool? {
-        guard var state = try current(of: target, entry(of: target), known(of: target)), let base = state.lists.first else {
-            return try move() ? false : nil
+        guard let entry = try entry(of: target), entry.isJournal else { return try move() ? false : nil }
+        let reason = """
+            it is malformed, and is not moved aside: the edits in its journal \(target.journal.path), which belongs to user \
+            \(entry.status.owner), would be lost; open it as that user, or remove the journal
+            """
+        let refusal = StorageError.unreadable(file: list.name, reason: reason)
+        let found: JournalState?
+        do throws(StorageError) {
+            found = try current(of: target, entry, known(of: target))
+        } catch {
+            if case .unreadable(target.journal.path, _, _) = error { throw refusal }
+            throw error
         }
+        guard var state = found, let base = state.lists.first else { return try move() ? false : nil }
         let missing = FileContent.missing(format: list.newFormat)
         let entries = StorageEntries(StorageEntries(), with: state.edits(since: base))
         let edits = StorageEntries().edits(to: entries)
+        if !edits.isEmpty, !entry.status.isTrusted(besides: nil, in: nil) { throw refusal }
         if state.file.isCopy || state.hasRemainder {
             let made =
                 try state.hasRemainder

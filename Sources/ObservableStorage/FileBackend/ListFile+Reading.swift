@@ -12,10 +12,10 @@ extension ListFile {
 
     /// The entries of the file, after it was renamed if it is malformed and that is allowed; a missing file has none. One below something
     /// that is no folder is not missing, but unreadable.
-    func load() throws -> StorageEntries {
+    func load(quarantining quarantine: @escaping Quarantine) throws -> StorageEntries {
         if let content = try contentUnlessCorrupt(at: ResolvedPath(splitting: path.get().text)) { return content.entries }
         while true {
-            if let content = try content(of: target()) { return content.entries }
+            if let content = try content(of: target(), quarantining: quarantine) { return content.entries }
         }
     }
 

@@ -87,7 +87,8 @@ public enum CorruptionPolicy: Sendable, Hashable {
     /// Throw an error with the position and the reason, and do not change the file.
     case refuse
     /// Rename the file to `NAME.corrupt-TIME`, of which the newest three are kept, and start empty, or with the edits of a journal or a log that
-    /// the file did not have yet.
+    /// the file did not have yet. If those of a journal would be lost, because this user cannot open it or it belongs to another one, throw an
+    /// error and do not change the file.
     case quarantine
 }
 

@@ -109,7 +109,7 @@ public final class PropertyListFile: BlockingStorageBackend {
     public func load() throws -> StorageEntries {
         try list.restoreIfNeeded()
         replayWhenReading()
-        let entries = try journal.load() ?? list.load()
+        let entries = try journal.load() ?? list.load(quarantining: journal.quarantine)
         return needsReplay ? withDeadEdits(entries) : entries
     }
 

@@ -181,4 +181,44 @@ struct QuarantineTests {
         #expect(try fixture.stored() == (isJournaled ? Self.edits : values).merging(["y": 2]) { $1 })
         token.cancel()
     }
+
+    /// The system's calls for a user who may not open the journal, or for another one than the owner of list and journal.
+    private func otherUser(isDenied: Bool) throws -> FileSystemCalls {
+        var calls = FileSystemCalls.live
+        let journal = fixture.list.journal.name
+        let inodes = [fixture.file.path, fixture.journal.path].map { calls.statusOrNil(at: ResolvedPath(splitting: $0))?.identity.inode }
+        guard isDenied else { return calls.seeing { if inodes.contains($0.identity.inode) { $0.owner = 65_534 } } }
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            if path.name == journal { throw SystemError(EACCES) }
+            return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+        }
+        return calls
+    }
+
+    @Test(
+        "It stays in place if edits of the journal would be lost, because this user cannot open it, or it counts only beside the list",
+        arguments: [true, false])
+    func journalOfAnotherUser(isDenied: Bool) throws {
+        try damageList()
+        let next = try backend(calls: otherUser(isDenied: isDenied))
+        for isEdited in [false, true, false] {
+            let error = #expect(throws: StorageError.self) { try isEdited ? next.set(["e": 1]) : next.load() }
+            #expect(error.map { "\($0)".contains(fixture.journal.path) } == true, "\(String(describing: error))")
+            if !isEdited { #expect(error.map { "\($0)".contains("not moved aside") && "\($0)".contains("remove the journal") } == true) }
+        }
+        #expect(try Data(contentsOf: fixture.file) == Data("precious".utf8))
+        #expect(try quarantined() == [])
+        // The lock file may belong to the other user.
+        try FileManager.default.removeItem(at: fixture.folder.file(".settings.plist.lock"))
+        #expect(try backend().load().values == Self.edits)
+        #expect(try quarantined() == [Data("precious".utf8)])
+    }
+
+    @Test("Beside another user's journal, it is moved aside if the list had every edit")
+    func storedJournalOfAnotherUser() throws {
+        try fixture.backend().checkpoint()
+        try damageList()
+        #expect(try backend(calls: otherUser(isDenied: false)).load().values.isEmpty)
+        #expect(try quarantined() == [Data("precious".utf8)])
+    }
 }

@@ -114,6 +114,23 @@ struct HostilePlaceTests {
         #expect(answers.last?.contains("Permission denied") == true, "\(answers)")
     }
 
+    @Test("A malformed list stays in place if edits in a journal that its user cannot open would be lost", .enabled(if: hasNobody))
+    func quarantineBesideDeniedJournal() async throws {
+        let list = PropertyListFile(at: folder.file("settings.plist"), journal: .full())
+        _ = try list.editList { $0["other"] = 1 }
+        _ = try list.edit { $0["key"] = 1 }
+        try Data("damaged".utf8).write(to: folder.file("settings.plist"))
+        try #require(chmod(path, 0o644) == 0 && chmod(folder.url.path, 0o777) == 0)
+        try FileManager.default.removeItem(atPath: folder.path(".settings.plist.lock"))
+        let refused = try await PeerSession(path, by: Self.nobody).answers(to: ["open-quarantining"])
+        let reason = "the edits in its journal \(folder.path(".settings.plist.journal")), which belongs to user 0, would be lost"
+        #expect(refused.count == 1 && refused[0].contains(reason), "\(refused)")
+        // A lock file of another user does not count for the superuser.
+        try #require(chmod(folder.url.path, 0o755) == 0)
+        try FileManager.default.removeItem(atPath: folder.path(".settings.plist.lock"))
+        try await #expect(PeerSession(path).answers(to: ["open-quarantining", "keys"]) == ["done", "key"])
+    }
+
     @Test("A file that can be read but not written is not replaced, whatever the access to its folder", .enabled(if: hasNobody))
     func notOurs() async throws {
         try await #expect(PeerSession(path).answers(to: ["open", "update key 1"]) == ["done", "done"])
