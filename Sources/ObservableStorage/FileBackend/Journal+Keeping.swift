@@ -43,12 +43,17 @@ extension Journal {
     private func replaceDamaged(
         _ state: JournalState, over content: FileContent, _ entries: StorageEntries, at target: ResolvedPath
     ) throws -> JournalState? {
+        try isDamaged(state) ? make(over: content, entries, insteadOf: state.file.inode, at: target) : nil
+    }
+
+    /// Whether what follows the last record is not about to become one; that is reported.
+    private func isDamaged(_ state: JournalState) throws -> Bool {
         // A writer with another lock file may not have completed the record yet: it has the journal locked, and appending nothing waits for it.
         _ = try state.file.append(Data(), at: state.end)
-        if let now = try state.continued(), !now.hasRemainder || now.end > state.end { return nil }
+        if let now = try state.continued(), !now.hasRemainder || now.end > state.end { return false }
         let reason = "there is no complete record at byte \(state.end); a new journal was made without it"
         list.reports.report([.unreadable(file: state.file.path.path, reason: reason)])
-        return try make(over: content, entries, insteadOf: state.file.inode, at: target)
+        return true
     }
 
     /// Moves a malformed list away, under its lock, and keeps the commits that it did not have: without the records around it, the list would
@@ -72,31 +77,22 @@ extension Journal {
         }
         guard var state = found, let base = state.lists.first else { return try move() ? false : nil }
         let missing = FileContent.missing(format: list.newFormat)
-        let entries = StorageEntries(StorageEntries(), with: state.edits(since: base))
-        let edits = StorageEntries().edits(to: entries)
+        let edits = StorageEntries().edits(to: StorageEntries(StorageEntries(), with: state.edits(since: base)))
         if !edits.isEmpty, !entry.status.isTrusted(besides: nil, in: nil) { throw refusal }
-        if state.file.isCopy || state.hasRemainder {
-            let made =
-                try state.hasRemainder
-                ? replaceDamaged(state, over: missing, entries, at: target)
-                : make(over: missing, entries, insteadOf: state.file.inode, at: target)
-            guard made != nil, try move() else { return nil }
-        } else {
-            if state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful {
-                guard let renewed = try renew(state, of: target) else { return nil }
-                state = renewed
-            }
-            let announced = JournaledList(missing, at: state.revision + 1, overrides: edits, isGap: true, isPlaced: false)
-            guard try append([.list(announced)], to: &state) else { return nil }
-            try state.synchronize()
-            guard try move() else { return nil }
-            do {
-                try synchronizeFolder(of: target)
-                _ = try append([.placed], to: &state)
-            } catch {
-                // The next checkpoint does both.
-                list.reports.report([.writing(list.name, error)])
-            }
+        if state.file.isCopy || state.hasRemainder || state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful {
+            guard try !state.hasRemainder || isDamaged(state), let renewed = try renew(state, of: target) else { return nil }
+            state = renewed
+        }
+        let announced = JournaledList(missing, at: state.revision + 1, overrides: edits, isGap: true, isPlaced: false)
+        guard try append([.list(announced)], to: &state) else { return nil }
+        try state.synchronize()
+        guard try move() else { return nil }
+        do {
+            try synchronizeFolder(of: target)
+            _ = try append([.placed], to: &state)
+        } catch {
+            // The next checkpoint does both.
+            list.reports.report([.writing(list.name, error)])
         }
         return !edits.isEmpty
     }
@@ -104,11 +100,13 @@ extension Journal {
     /// Writes the records of a journal to another file: after a failed synchronization, the system may consider lost data written.
     ///
     /// In a later run of the system they get a history of their own: a power failure may have removed commits that were not synchronized,
-    /// but whose revisions others know.
+    /// but whose revisions others know. So do those of a copy, and of a damaged journal, which has lost its last ones.
     private func renew(_ state: JournalState, of target: ResolvedPath) throws -> JournalState? {
         let records = try state.file.records().records.map(\.record)
+        let (header, isOther) = (state.file.header, state.file.isCopy || state.hasRemainder)
         return try make(
-            history: state.file.header.history(in: list.calls.boot), first: state.file.header.first, records, after: state, at: target)
+            history: isOther ? list.calls.random() : header.history(in: list.calls.boot), first: header.first, records,
+            after: isOther ? nil : state, insteadOf: isOther ? state.file.inode : nil, at: target)
     }
 
     /// Appends the changes of another program as a commit, or as a gap if the entries before are not known.

@@ -52,15 +52,17 @@ struct QuarantineTests {
         #expect(try fixture.stored() == Self.edits)
     }
 
-    @Test("They are kept whichever call fails, as if the process was killed", arguments: Fault.all)
-    func failures(fault: Fault) throws {
+    @Test("They are kept whichever call fails, as if the process was killed, beside any journal", arguments: Fault.all, 0..<4)
+    func failures(fault: Fault, situation: Int) throws {
         let plan = FaultPlan()
         var (failing, names) = (0, [String]())
         repeat {
             let test = try QuarantineTests()
+            var calls = plan.calls
+            calls.boot = try test.disturbJournal(situation).boot
             try test.damageList()
             plan.begin(fault.at(failing))
-            let values = Result { try test.backend(calls: plan.calls).load().values }
+            let values = Result { [calls] in try test.backend(calls: calls).load().values }
             names = plan.end()
             if case .success(let values) = values { #expect(values == Self.edits) }
             #expect(try test.backend().load().values == Self.edits, "\(names.prefix(failing + 1))")
@@ -70,9 +72,8 @@ struct QuarantineTests {
         #expect(plan.openDescriptors.isEmpty)
     }
 
-    @Test(
-        "They are kept if the journal is a copy, ends with an incomplete record, or is older than the run of the system", arguments: 0..<3)
-    func otherJournal(situation: Int) throws {
+    /// Makes the journal a copy, one that ends with an incomplete record, or one of another run of the system than that of the calls.
+    private func disturbJournal(_ situation: Int) throws -> FileSystemCalls {
         var calls = FileSystemCalls.live
         switch situation {
         case 0:
@@ -81,8 +82,16 @@ struct QuarantineTests {
             try FileManager.default.removeItem(at: fixture.journal)
             try FileManager.default.moveItem(at: copy, to: fixture.journal)
         case 1: try fixture.damage(at: fixture.journalEnd(), Data("half".utf8))
-        default: calls.boot ^= 1
+        case 2: calls.boot ^= 1
+        default: break
         }
+        return calls
+    }
+
+    @Test(
+        "They are kept if the journal is a copy, ends with an incomplete record, or is older than the run of the system", arguments: 0..<3)
+    func otherJournal(situation: Int) throws {
+        let calls = try disturbJournal(situation)
         try damageList()
         #expect(try backend(calls: calls).load().values == Self.edits)
         let next = fixture.backend()
@@ -90,6 +99,25 @@ struct QuarantineTests {
         try next.checkpoint()
         #expect(try fixture.stored() == Self.edits)
         #expect(try quarantined() == [Data("precious".utf8)])
+    }
+
+    @Test("They apply to a list that is repaired while another journal is made", arguments: 0..<3)
+    func repairedBesideOtherJournal(situation: Int) throws {
+        var calls = try disturbJournal(situation)
+        try damageList()
+        let isRepaired = Lock(false)
+        calls.synchronize = { [fixture] descriptor throws(SystemError) in
+            try FileSystemCalls.live.synchronize(descriptor)
+            guard !isRepaired.exchange(true) else { return }
+            do { try fixture.write(["a": 2, "b": 2, "k": 0, "z": 9]) } catch { Issue.record(error) }
+        }
+        let next = backend(calls: calls)
+        let merged = Self.edits.merging(["a": 2, "z": 9]) { $1 }
+        #expect(try next.load().values == merged)
+        #expect(isRepaired.withLock { $0 })
+        #expect(try quarantined() == [])
+        try next.checkpoint()
+        #expect(try fixture.stored() == merged)
     }
 
     @Test("A list that is repaired meanwhile stays in place", arguments: [JournalMode.full(), .off])
