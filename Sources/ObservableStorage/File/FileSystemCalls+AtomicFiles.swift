@@ -52,21 +52,20 @@ extension FileSystemCalls {
     private func content(
         of descriptor: Int32, path: String
     ) throws(StorageError) -> (content: (bytes: Data, identity: FileIdentity), isUnchanged: Bool)? {
-        var objection: String?
-        let read = try reading(path) { () throws(SystemError) -> (before: FileStatus, bytes: Data, after: FileStatus)? in
+        typealias Read = (before: FileStatus, bytes: Data, after: FileStatus)
+        let read = try reading(path) { () throws(SystemError) -> Result<Read, StorageError>? in
             do throws(SystemError) {
                 let before = try status(of: descriptor)
                 let (size, limit) = (before.identity.size, Self.largestFileSize)
-                objection = before.kind.objection ?? (size > limit ? "it has \(size) bytes; \(limit) are read at most" : nil)
-                if objection != nil { return nil }
-                return (before, try self.bytes(of: descriptor, expected: Int(size)), try status(of: descriptor))
+                let objection = before.kind.objection ?? (size > limit ? "it has \(size) bytes; \(limit) are read at most" : nil)
+                if let objection { return .failure(.unreadable(file: path, reason: objection)) }
+                return .success((before, try self.bytes(of: descriptor, expected: Int(size)), try status(of: descriptor)))
             } catch let error where error.code == ESTALE {
                 // Another machine has replaced it, and their file server has removed it.
                 return nil
             }
         }
-        if let objection { throw .unreadable(file: path, reason: objection) }
-        guard let (before, bytes, after) = read, bytes.count == Int(before.identity.size) else { return nil }
+        guard let (before, bytes, after) = try read?.get(), bytes.count == Int(before.identity.size) else { return nil }
         return (content: (bytes: bytes, identity: before.identity), isUnchanged: after.identity == before.identity)
     }
 

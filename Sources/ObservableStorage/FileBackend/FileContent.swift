@@ -21,6 +21,9 @@ struct FileContent: Sendable {
     /// Whether there is a file, and it is empty: a list without entries.
     var isBlank: Bool { identity != nil && bytes.isEmpty }
 
+    /// The entries in the file; without one, none: its last values may be kept in memory, but other processes do not know them.
+    var storedEntries: StorageEntries { identity == nil ? StorageEntries() : entries }
+
     /// Whether the list was the same when its identity was found, possibly with other times: a program may change these all the time.
     ///
     /// - Parameter earlier: the content that was read before that; nil if none was.

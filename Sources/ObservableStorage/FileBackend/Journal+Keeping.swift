@@ -152,8 +152,7 @@ extension Journal {
 
     /// Stores the entries of a journal in the list itself, because another file is at the journal's path, and continues without a journal.
     private func leave(_ state: JournalState, _ entries: StorageEntries, over content: FileContent) throws {
-        let base = content.identity == nil ? StorageEntries() : content.entries
-        let edits = base.edits(to: entries)
+        let edits = content.storedEntries.edits(to: entries)
         remember(nil)
         do {
             _ = try self.edit { entries in for (key, edit) in edits { entries[key] = edit.newValue } }
@@ -170,8 +169,7 @@ extension Journal {
         over content: FileContent, _ entries: StorageEntries, insteadOf inode: UInt64?, at target: ResolvedPath
     ) throws -> JournalState? {
         try synchronize(content, at: target)
-        let base = content.identity == nil ? StorageEntries() : content.entries
-        let first = JournaledList(content, at: 0, overrides: base.edits(to: entries))
+        let first = JournaledList(content, at: 0, overrides: content.storedEntries.edits(to: entries))
         return try make(
             history: list.calls.random(), first: 0, [.list(first)], over: (content.entries, first), insteadOf: inode, at: target)
     }

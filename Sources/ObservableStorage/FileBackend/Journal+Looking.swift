@@ -100,8 +100,7 @@ extension Journal {
         } else if list.configuration.onDeletion == .keepLastValues, let entries = state.entries {
             overrides = StorageEntries().edits(to: entries)
         }
-        let base = content.identity == nil ? StorageEntries() : content.entries
-        return (StorageEntries(base, with: overrides.mapValues(\.newValue)), overrides)
+        return (StorageEntries(content.storedEntries, with: overrides.mapValues(\.newValue)), overrides)
     }
 
     /// The entries after the journal was removed or damaged.

@@ -57,10 +57,7 @@ struct JournalFindings {
             return content.map { .found(.foreign(journal, $0)) } ?? .readList(mayReturn: list == nil)
         }
         if content == nil, journal.entries == nil || journal.mayBeOverwritten(list) { return .readList() }
-        if journal.entries == nil, let content {
-            // Those of a missing list may be its last values, which other processes do not know.
-            journal.load(content.identity == nil ? StorageEntries() : content.entries, of: journaled)
-        }
+        if journal.entries == nil, let content { journal.load(content.storedEntries, of: journaled) }
         journal.found = content?.identity ?? list
         return .found(lost.map { .replaced(journal, lost: $0) } ?? .current(journal))
     }

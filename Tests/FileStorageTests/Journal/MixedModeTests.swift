@@ -353,6 +353,22 @@ struct MixedModeTests {
         #expect(fixture.backend().calls.statusOrNil(at: fixture.list.journal)?.identity.inode == journal)
     }
 
+    @Test("A journal that is made again where the run of the system is not known keeps the run of the one before")
+    func unknownRunOfNewJournal() throws {
+        let fixture = try JournalFixture(["k": 1])
+        var calls = FileSystemCalls.live
+        calls.boot = 7
+        try fixture.backend(calls: calls).set(["k": 2])
+        let before = try #require(try JournalFile.open(of: fixture.list, calls: .live))
+        // It is made again with the permissions of the list.
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: fixture.file.path)
+        calls.boot = 0
+        try fixture.backend(calls: calls).set(["k": 3])
+        let after = try #require(try JournalFile.open(of: fixture.list, calls: .live))
+        #expect(after.inode != before.inode)
+        #expect((after.header.boot, after.header.history) == (7, before.header.history))
+    }
+
     @Test("Edits of a killed store with a journal are made after a restart, although a checkpoint came after its commit")
     func logAfterCheckpoint() throws {
         let fixture = try JournalFixture(["k": 0])

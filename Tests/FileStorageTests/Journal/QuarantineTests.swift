@@ -249,4 +249,26 @@ struct QuarantineTests {
         #expect(try backend(calls: otherUser(isDenied: false)).load().values.isEmpty)
         #expect(try quarantined() == [Data("precious".utf8)])
     }
+
+    @Test("That the changes are not known is recorded once, so that later commits are")
+    func gap() throws {
+        try damageList()
+        let isMoved = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            try FileSystemCalls.live.renameFile(from, to)
+            if to.name.contains(".corrupt-") { isMoved.withLock { $0 = true } }
+        }
+        calls.synchronize = { descriptor throws(SystemError) in
+            if isMoved.withLock({ $0 }) { throw SystemError(EIO) }
+            try FileSystemCalls.live.synchronize(descriptor)
+        }
+        #expect(try backend(calls: calls).load().values == Self.edits)
+        let next = fixture.backend()
+        let before = try next.load().revision
+        try next.set(["e": 1])
+        try next.checkpoint()
+        #expect(try next.journal.commits(since: nil)?.map { Array($0.edits.keys) } == [["e"]])
+        #expect(try next.journal.commits(since: before)?.count == 1)
+    }
 }
