@@ -97,7 +97,6 @@
             #expect(file.list.currentWatch?.watcher?.mechanism == .inotify)
             #expect(file.list.currentWatch?.journalWatcher?.mechanism == .polling)
             try FileManager.default.removeItem(atPath: path)
-            try fixture.backend().set(["a": 2])
             #expect(await events.first { _ in file.list.currentWatch?.journalWatcher?.mechanism == .inotify } != nil)
             token.cancel()
         }
