@@ -67,7 +67,10 @@ struct EtcdTransaction: Sendable {
             do {
                 response = try await client.call(request, deadline: .now + client.callTimeout)
             } catch let failure as EtcdFailure where failure.isTooLarge {
-                guard request.compares.count > request.success.count, maximumCompares > 0 else { throw refusal(of: entries, failure) }
+                // Too many bytes are those of values: fewer comparisons would only make later transactions less exact.
+                guard failure.isForOperations, request.compares.count > request.success.count, maximumCompares > 0 else {
+                    throw refusal(of: entries, failure)
+                }
                 // Fewer, until the cluster takes them: at last one of all entries.
                 maximumCompares = min(maximumCompares, request.compares.count) / 2
                 continue

@@ -380,11 +380,20 @@
             #expect(try await backend.set(["a": 1])["a"] == 1)
         }
 
-        @Test("An edit is stored if something has changed that it has not read")
-        func unrelated() async throws {
+        @Test("An edit is stored if something has changed that it has not read, also after one was refused", arguments: [false, true])
+        func unrelated(afterRefusal: Bool) async throws {
             let fixture = try await EtcdFixture()
             let (backend, other) = (try fixture.backend(), try fixture.backend())
             try await other.set(["a": 1, "b": 1])
+            if afterRefusal {
+                let error = await #expect(throws: StorageError.self) {
+                    try await backend.edit { entries in
+                        entries.readKeys = ["a", "b"]
+                        entries["large"] = .data(Data(count: 1_700_000))
+                    }
+                }
+                if case .tooLarge? = error {} else { Issue.record("\(String(describing: error))") }
+            }
             let replica = try await backend.replica()
             var entries = replica.entries.stored(at: replica.entries.revision)
             entries.readKeys = ["a"]
@@ -403,8 +412,7 @@
 
         /// Stores entries that were edited before; nil if what they have read has changed.
         fileprivate func commit(_ entries: StorageEntries, over earlier: StorageEntries) async throws -> StorageEntries? {
-            var transaction = EtcdTransaction(follower)
-            return try await transaction.commit(entries, over: earlier)
+            try await withTransaction { try await $0.commit(entries, over: earlier) }
         }
     }
 #endif
