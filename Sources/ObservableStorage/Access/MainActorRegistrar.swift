@@ -31,11 +31,14 @@ final class MainActorRegistrar: Observable, Sendable {
             defer { if !postponed.contains(where: { $0 === self }) { postponed.append(self) } }
             return postponed.isEmpty
         }
-        guard isFirst else { return }
-        DispatchQueue.main.async {
-            // Not at once in a run loop that runs inside a read.
-            for registrar in Self.postponed.exchange([]) { registrar.notify() }
-        }
+        if isFirst { DispatchQueue.main.async(execute: Self.notifyPostponed) }
+    }
+
+    static func notifyPostponed() {
+        let thread = DeliveryThread.current
+        // In a run loop that runs inside a read, which waits for its end.
+        if thread.isReading { return thread.afterReading = { DispatchQueue.main.async(execute: notifyPostponed) } }
+        for registrar in postponed.exchange([]) { registrar.notifyNow() }
     }
 
     /// Reads a value. On the main actor, the notifications of changes made meanwhile are postponed.

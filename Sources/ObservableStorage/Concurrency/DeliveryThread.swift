@@ -18,8 +18,10 @@ final class DeliveryThread {
     private var frames: [Frame] = []
     /// A delivery after which the thread has to wait for space.
     var excess: DeliveryQueue.Ticket?
-    /// Whether the thread is delivering a change that was made by reading a value.
+    /// Whether the thread is reading a value, or delivering a change that was made by reading one.
     private(set) var isReading = false
+    /// Called once, at the end of the outermost read in progress.
+    var afterReading: (() -> Void)?
 
     static var current: DeliveryThread {
         if let pointer = pthread_getspecific(key) { return Unmanaged<DeliveryThread>.fromOpaque(pointer).takeUnretainedValue() }
@@ -56,11 +58,14 @@ final class DeliveryThread {
         frames.contains { $0.group == group }
     }
 
-    /// Makes and delivers a change that is part of reading a value.
+    /// Reads a value, or makes and delivers a change that is part of reading one.
     func reading<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         let wasReading = isReading
         isReading = true
-        defer { isReading = wasReading }
+        defer {
+            isReading = wasReading
+            if !wasReading, let action = afterReading.take() { action() }
+        }
         return try body()
     }
 

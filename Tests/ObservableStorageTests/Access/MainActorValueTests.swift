@@ -194,6 +194,24 @@ struct MainActorValueTests {
         #expect(woken.elements == ["text", "count"])
     }
 
+    @Test("A run loop inside a read neither notifies nor tries again until the read ends")
+    func runLoopInsideRead() async {
+        let count = value(Keys.count)
+        let derived = value(
+            StorageKey("derived", default: 0).dynamicDefault { [store, woken] in
+                store[Keys.count] += 1
+                // As the main queue does in that run loop.
+                MainActorRegistrar.notifyPostponed()
+                #expect(woken.elements == [] && DeliveryThread.current.afterReading != nil)
+                return 7
+            })
+        _ = track("count") { count.value }
+        #expect(derived.value == 7)
+        #expect(woken.elements == [] && DeliveryThread.current.afterReading == nil)
+        await mainQueue()
+        #expect(woken.elements == ["count"])
+    }
+
     @Test("It is not retained by what it observes")
     func released() {
         weak var released: MainActorValue<Int>?
