@@ -152,7 +152,7 @@ actor HTTP2Connection {
         } catch {
             close(error)
         }
-        // Each request reads, and each call that waits is asked.
+        // Each request reads, mostly nothing, and would ask all calls that wait.
         if count > 0 { waiter.wakeFinished() }
     }
 

@@ -24,8 +24,8 @@ extension Journal {
             var step = findings.next()
             if case .readList(let mayReturn) = step {
                 if mayReturn, absent.withLock({ $0 != target }) {
-                    // Reading a list that was read before waits for it as well.
-                    guard waited >= ListFile.missingGrace || list.cached.withLock({ $0?.identity != nil }) else {
+                    // Reading waits for a list that was read before.
+                    if waited < ListFile.missingGrace, list.cached.withLock({ $0?.identity == nil }) {
                         list.calls.pause(ListFile.pause)
                         waited += ListFile.pause
                         continue
