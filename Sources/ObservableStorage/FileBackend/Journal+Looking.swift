@@ -14,7 +14,7 @@ extension Journal {
             // Before the journal: a list is announced before it is put in place.
             let status = try list.calls.reading(target.path) { () throws(SystemError) in try list.calls.status(at: target) }
             if status != nil {
-                absent.withLock { $0 = nil }
+                absent.exchange(nil)
                 list.isQuarantined.store(false, ordering: .relaxed)
             }
             let entry = try entry(of: target)
@@ -23,14 +23,15 @@ extension Journal {
             let findings = JournalFindings(known: known, list: status?.identity, journal: journal, isReadOnly: list.isReadOnly)
             var step = findings.next()
             if case .readList(let mayReturn) = step {
-                if mayReturn, absent.withLock({ $0 != target }) {
+                let recorded = findings.journal?.lists.last
+                if mayReturn, absent.withLock({ $0?.isSame(as: recorded) != true }) {
                     // Reading waits for a list that was read before.
                     if waited < ListFile.missingGrace, list.cached.withLock({ $0?.identity == nil }) {
                         list.calls.pause(ListFile.pause)
                         waited += ListFile.pause
                         continue
                     }
-                    absent.withLock { $0 = target.unopened }
+                    absent.exchange(recorded)
                 }
                 let before = last
                 last = try list.content(of: target, quarantining: quarantine)

@@ -13,8 +13,8 @@ final class Journal: Sendable {
     private let latest = Lock<JournalState?>(nil)
     /// Whether the file system of a list supports a journal, as last found.
     private let support = Lock<(path: ResolvedPath, isGiven: Bool)?>(nil)
-    /// The list that was missing, and for which no look waits until it is found again.
-    let absent = Lock<ResolvedPath?>(nil)
+    /// The last recorded list, if it was missing: no look waits for it again until a list is found in place, or another one was recorded.
+    let absent = Lock<JournaledList?>(nil)
     let wasDamageReported = Atomic(false)
 
     init(of list: ListFile) {

@@ -125,6 +125,28 @@ struct JournalLimitsTests {
         }
     }
 
+    @Test("A list that another process has written since is waited for again, and the commits that it lacks are kept")
+    func waitedForAgain() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let isMoved = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.pause = { _ in
+            if isMoved.exchange(false) { #expect(throws: Never.self) { try fixture.write(["b": 2, "edited": 1]) } }
+        }
+        let (backend, other) = (fixture.backend(calls: calls), fixture.backend(calls: calls))
+        try backend.set(["a": 2])
+        try FileManager.default.removeItem(at: fixture.file)
+        #expect(try backend.load().values == [:])
+        try other.set(["b": 2])
+        try other.checkpoint()
+        try other.set(["c": 3])
+        // An editor moves it away, and writes it again.
+        try FileManager.default.removeItem(at: fixture.file)
+        isMoved.exchange(true)
+        try backend.set(["d": 4])
+        #expect(try fixture.backend().load().values == ["b": 2, "edited": 1, "c": 3, "d": 4])
+    }
+
     @Test("Reading makes no folder again that was removed")
     func folderRemoved() throws {
         let fixture = try JournalFixture()
