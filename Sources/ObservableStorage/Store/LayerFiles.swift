@@ -139,7 +139,8 @@ extension EntryCache {
                 if entry.isTracked { entry.postMutation(to: &deliveries) }
             }
             for entry in names.sorted().compactMap(state.entries.entry) {
-                for observers in entry.content.observers {
+                // The changes of one key's names are delivered as one, with the first of them.
+                for observers in entry.content.observers where observers.name.all.first(where: names.contains) == entry.name {
                     guard let change = state.layerChange(of: observers.name, in: entry, since: before) else { continue }
                     observers.post(change, muting: 0, to: &deliveries)
                 }

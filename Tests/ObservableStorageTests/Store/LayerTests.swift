@@ -165,6 +165,23 @@ struct LayerTests {
         #expect(store[proxy] == "set again")
     }
 
+    @Test("A change of several names of a key in a layer is told once", arguments: [true, false])
+    func severalNames(isMandatory: Bool) async throws {
+        let files = try Files()
+        let store = try files.open()
+        let changes = [
+            store.changes(of: proxy.renamed(from: "oldProxy")), store.changes(of: proxy.renamed(from: "oldProxy", keepingOld: true)),
+            SceneStore(sceneID: "one", base: store).stored(proxy).changes,
+        ]
+        for value in ["one", "two"] as [PropertyListValue] {
+            let entries: PropertyListValue = ["proxy": value, "oldProxy": value, "scenes/one/proxy": value]
+            try files.write(entries, to: isMandatory ? files.mandatory : files.defaults)
+            try await store.reload()
+        }
+        try await store.close()
+        for told in changes { #expect(await told.reduce(into: []) { $0.append($1.newValue) } == ["one", "two"]) }
+    }
+
     @Test("A value inside a dictionary that is removed is told as the default beside a registered dictionary without it")
     func registeredWithoutValue() async throws {
         let files = try Files()
