@@ -117,18 +117,19 @@ struct EntryHistory: Sendable {
 
     /// Records that the value of a key is valid, if it is still present.
     ///
+    /// - Parameter revision: the revision in which the value was set, or a later one.
     /// - Returns: earlier values that are no longer needed, to be released outside locks.
     mutating func markValid(
         _ value: PropertyListValue, of name: EntryName, as type: ObjectIdentifier, revision: UInt64
     ) -> [PropertyListValue] {
-        guard self.revision == revision, isUnconfirmed(type, of: name) else { return [] }
+        guard revision >= self.revision, isUnconfirmed(type, of: name) else { return [] }
         guard !name.path.isEmpty else {
             defer { (self.type, isGood, earlier) = (type, true, []) }
             return earlier
         }
         var found = inner[name.path] ?? InnerHistory()
         let unneeded = [found.good, found.reported].compactMap(\.self)
-        (found.good, found.type, found.goodRevision, found.isInvalidFromStart) = (value, type, revision, false)
+        (found.good, found.type, found.goodRevision, found.isInvalidFromStart) = (value, type, self.revision, false)
         if found.reported != value { found.reported = nil }
         inner[name.path] = found
         return unneeded
@@ -139,31 +140,35 @@ struct EntryHistory: Sendable {
     /// - Parameters:
     ///   - revision: the revision in which the value was set, or a later one, if it is still present.
     ///   - good: the earlier value that is used instead, the only one that is kept.
+    ///   - isHidden: whether another value is to be reported, which hides this one.
     /// - Returns: whether to report this, once for each value; and earlier values that are no longer needed.
     mutating func markInvalid(
-        _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?
+        _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?, isHidden: Bool = false
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
-        guard name.path.isEmpty else { return markInvalidInside(value, at: name.path, revision: revision, insteadOf: good) }
+        guard name.path.isEmpty else {
+            return markInvalidInside(value, at: name.path, revision: revision, insteadOf: good, isHidden: isHidden)
+        }
         var unneeded: [PropertyListValue] = []
         if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] { (unneeded, earlier) = (earlier, [good]) }
         let revision = min(revision, self.revision)
-        guard revision >= unreportedRevision else { return (false, unneeded) }
+        guard !isHidden, revision >= unreportedRevision else { return (false, unneeded) }
         unreportedRevision = revision + 1
         return (true, unneeded)
     }
 
     private mutating func markInvalidInside(
-        _ value: PropertyListValue, at path: [String], revision: UInt64, insteadOf good: PropertyListValue?
+        _ value: PropertyListValue, at path: [String], revision: UInt64, insteadOf good: PropertyListValue?, isHidden: Bool
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
         var found = inner[path] ?? InnerHistory()
+        defer { inner[path] = found }
         let unneeded = [found.good, found.reported].compactMap(\.self)
         if revision >= self.revision { (found.good, found.isInvalidFromStart) = (good ?? found.good, good == nil) }
+        if isHidden { return (false, unneeded) }
         let revision = min(revision, self.revision)
         // The value was reported already if only others in the dictionary have changed.
         let isNew = revision >= found.unreportedRevision && value != found.reported
         if isNew { found.reported = value }
         found.unreportedRevision = max(found.unreportedRevision, revision + 1)
-        inner[path] = found
         return (isNew, unneeded)
     }
 }

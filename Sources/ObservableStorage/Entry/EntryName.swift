@@ -93,9 +93,9 @@ package struct EntryName: Sendable, Hashable {
         fallback.map { location($0, earlierFallback, stored) }
     }
 
-    /// The entry, and the path inside it, of a value of the key.
-    func location(of entry: StoredEntry, _ stored: (String) -> PropertyListValue?) -> EntryName {
-        (entry.source == .fallback ? fallbackLocation(stored) : nil) ?? location(stored)
+    /// The entry, and the path inside it, of the value of a source, if it is a stored one.
+    func location(of source: StoredEntry.Level?, _ stored: (String) -> PropertyListValue?) -> EntryName {
+        (source == .fallback ? fallbackLocation(stored) : nil) ?? location(stored)
     }
 
     private func location(_ name: String, _ earlier: [String], _ stored: (String) -> PropertyListValue?) -> EntryName {

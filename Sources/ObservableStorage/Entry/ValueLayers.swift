@@ -112,6 +112,9 @@ struct ValueLayer: Sendable {
 
 /// The values of a key besides its own default, in the order of precedence.
 struct StoredEntry: Sendable, Equatable {
+    /// The source of a valid value, and its stored form, nil for an override.
+    typealias ValidValue = (source: Level, stored: PropertyListValue?)
+
     /// Where a value comes from, in the order of precedence.
     enum Level: CaseIterable { case mandatory, override, stored, fallback, registered }
 
@@ -130,6 +133,18 @@ struct StoredEntry: Sendable, Equatable {
         if override != nil { return .override }
         if stored != nil { return .stored }
         return fallback != nil ? .fallback : registered != nil ? .registered : nil
+    }
+
+    /// The sources of the values of which the first valid one is in effect, in the order of precedence.
+    var sources: [Level] {
+        Level.allCases.filter { level in
+            switch level {
+            case .override: override != nil
+            // What an invalid override hides is not used.
+            case .stored, .fallback: override == nil && self[level] != nil
+            case .mandatory, .registered: self[level] != nil
+            }
+        }
     }
 
     /// The value of a source, unless that is an override.

@@ -107,34 +107,32 @@ extension StorageKey {
 extension StorageKey {
     /// The value of an entry: that of the first source that has one, or else the key's default. This is what all readers and observers have.
     ///
-    /// If it is invalid, the last valid value of that source is used, or else the value that would be used without that source. What
-    /// an invalid override hides is not used.
+    /// If it is invalid, the last valid value of that source is used, or else the value that would be used without that source; see
+    /// ``StoredEntry/sources``.
     ///
     /// - Parameters:
     ///   - decode: decodes the present value.
     ///   - earlier: the previous values; called if the present one is invalid.
     /// - Returns: the value, and its stored form, nil for an override and for the key's default; the error of an invalid present value, and
-    ///   the earlier value of the same source that replaces that.
+    ///   the value that is used instead, nil for the key's default.
     func value(
         of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value, orLastOf earlier: () -> EarlierValues
-    ) -> (value: Value, stored: PropertyListValue?, failure: StorageError?, good: PropertyListValue?) {
-        guard let source = entry.source else { return (defaultValue, nil, nil, nil) }
+    ) -> (value: Value, stored: PropertyListValue?, failure: StorageError?, good: StoredEntry.ValidValue?) {
+        let source = entry.source
         do throws(StorageError) {
             if source == .override, let override = entry.override { return (try value(of: override), nil, nil, nil) }
             if source == .stored, let none = nilValue(storedAs: entry.stored) { return (none, entry.stored, nil, nil) }
-            if let present = entry[source] { return (try decode(present), present, nil, nil) }
+            if let present = entry.present { return (try decode(present), present, nil, nil) }
             return (defaultValue, nil, nil, nil)
         } catch let failure {
             let earlier = earlier()
-            for next in StoredEntry.Level.allCases.drop(while: { $0 != source }) {
+            for next in entry.sources {
                 if next == .override, source != .override, let override = entry.override {
-                    do throws(StorageError) { return (try value(of: override), nil, failure, nil) } catch { continue }
+                    do throws(StorageError) { return (try value(of: override), nil, failure, (next, nil)) } catch { continue }
                 }
-                if entry.override != nil, next == .stored || next == .fallback { continue }
-                guard let present = entry[next] else { continue }
-                let candidates = (next == source ? [] : [present]) + earlier[next]
+                let candidates = [next == source ? nil : entry[next]].compactMap(\.self) + earlier[next]
                 guard let (value, stored) = firstDecoded(candidates, areOwn: next == .stored) else { continue }
-                return (value, stored, failure, next == source ? stored : nil)
+                return (value, stored, failure, (next, stored))
             }
             return (defaultValue, nil, failure, nil)
         }

@@ -128,16 +128,12 @@ extension EntryChange {
             guard let history = state.entries.entry(location.own)?.content.history else { return [] }
             return part(location.own).map { history.values(of: location, in: $0.earlier.stored) } ?? history.earlier(location)
         }
-        let source = part(name.location(of: new) { state.entries[$0] }.own) ?? self
+        let source = part(name.location(of: new.source) { state.entries[$0] }.own) ?? self
         let earlier = EarlierValues(
             mandatory: state.layers.earlier(.mandatory, name), stored: previous(name.location(before)),
             fallback: name.fallbackLocation(before).map(previous) ?? [], registered: state.layers.earlier(.registered, name))
-        // Of what an invalid value hides, nobody records the valid values: the history is what readers have.
-        var earlierThanNew = state.earlier(name)
-        if new.source == .stored { earlierThanNew.stored = earlier.after(old).stored }
-        if new.source == .fallback { earlierThanNew.fallback = earlier.after(old).fallback }
         return EntryChange(
-            key: name.text, old: old, new: new, earlier: earlier, earlierThanNew: earlierThanNew, isRemoval: old.isRemoved(in: new),
-            origin: origin, revision: revision, storageRevision: storageRevision, entry: source.entry, version: source.version)
+            key: name.text, old: old, new: new, earlier: earlier, isRemoval: old.isRemoved(in: new), origin: origin, revision: revision,
+            storageRevision: storageRevision, entry: source.entry, version: source.version)
     }
 }

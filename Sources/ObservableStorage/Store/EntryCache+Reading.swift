@@ -44,7 +44,7 @@ extension EntryCache {
             var entry = state.entry(name)
             let isOverridden = entry.source == .override
             if ignoresOverride { entry.override = nil }
-            let location = name.location(of: entry) { state.entries[$0] }
+            let location = name.location(of: entry.source) { state.entries[$0] }
             let source = state.entries.ensureEntry(location.own)
             let isStored = entry.source == .stored || entry.source == .fallback
             let layer = isStored ? nil : state.layers.location(of: entry.source, name)
@@ -67,52 +67,64 @@ extension EntryCache {
         update { state in includingPresent ? state.earlier(name).after(state.entry(name)) : state.earlier(name) }
     }
 
-    /// Records whether a value could be decoded: earlier values are kept until one could, and one that could not is reported once.
+    /// Records whether the value in effect could be decoded, or which one beneath it is used instead: earlier values are kept until one
+    /// could, and one that could not is reported once.
     ///
     /// - Parameters:
     ///   - revision: the revision in which the value was set, or a later one.
-    ///   - good: the earlier valid value that is used instead.
+    ///   - good: the valid value that is used instead, which may be an earlier one.
     ///   - isReported: whether the failure is reported; false if the caller throws it.
     /// - Returns: whether the failure was reported by this call.
     @discardableResult
     func recordDecoding<Value>(
         _ key: StorageKey<Value>, _ entry: StoredEntry, revision: UInt64, _ failure: StorageError?,
-        insteadOf good: PropertyListValue?, isReported: Bool = true
+        insteadOf good: StoredEntry.ValidValue?, isReported: Bool = true
     ) -> Bool {
-        let name = key.definition.entryName
-        if entry.source == .override {
-            guard let failure, reportedOverrides.withLock({ $0.insert(failure).inserted }) else { return false }
-            if isReported { reports.report(failure) }
-            return true
-        }
-        guard let stored = entry.present else { return false }
-        if failure == nil, key.definition.type == nil { return false }
-        let (isNew, _) = take { state -> (Bool, [PropertyListValue]) in
-            state.updateHistory(of: entry, name, at: revision) { history, location, revision in
-                guard failure == nil, let type = key.definition.type else {
-                    return history.markInvalid(stored, of: location, revision: revision, insteadOf: good)
+        let (name, type) = (key.definition.entryName, key.definition.type)
+        guard let source = entry.source, failure != nil || type != nil && source != .override else { return false }
+        var (isNew, _) = take { state -> (Bool, [PropertyListValue]) in
+            var (isNew, unneeded) = (false, [PropertyListValue]())
+            for decoded in failure == nil ? [source] : entry.sources {
+                let (isHidden, isUsed) = (decoded != source, decoded == good?.source)
+                state.updateHistory(of: decoded, in: entry, name, at: isHidden ? nil : revision) { history, location, revision, value in
+                    if failure != nil, !(isHidden && isUsed && value == good?.stored) {
+                        let found = history.markInvalid(
+                            value, of: location, revision: revision, insteadOf: isUsed ? good?.stored : nil, isHidden: isHidden)
+                        isNew = isNew || found.isNew
+                        unneeded += found.unneeded
+                    } else if let type {
+                        unneeded += history.markValid(value, of: location, as: type, revision: revision)
+                    }
                 }
-                return (false, history.markValid(stored, of: location, as: type, revision: revision))
-            } ?? (false, [])
+                if isUsed { break }
+            }
+            return (isNew, unneeded)
         }
+        if source == .override, let failure { isNew = reportedOverrides.withLock { $0.insert(failure).inserted } }
         if let failure, isNew, isReported { reports.report(failure) }
         return isNew
     }
 }
 
 extension EntryCacheState {
-    /// Changes the history of the source of a key's value; returns nil if a layer has another value now.
-    fileprivate mutating func updateHistory<Result>(
-        of entry: StoredEntry, _ name: EntryName, at revision: UInt64, _ change: (inout EntryHistory, EntryName, UInt64) -> Result
-    ) -> Result? {
-        if let (layer, name) = layers.location(of: entry.source, name) {
-            guard name.leaf(layers[keyPath: layer][name.own]) == entry.present else { return nil }
+    /// Changes the history of a source of a key's value; does nothing if a layer has another value now, or the source is an override.
+    ///
+    /// - Parameter revision: the revision in which a stored value was set, or a later one; nil if another value now is to be ignored.
+    fileprivate mutating func updateHistory(
+        of source: StoredEntry.Level, in entry: StoredEntry, _ name: EntryName, at revision: UInt64?,
+        _ change: (inout EntryHistory, EntryName, _ revision: UInt64, _ value: PropertyListValue) -> Void
+    ) {
+        guard let value = entry[source] else { return }
+        if let (layer, name) = layers.location(of: source, name) {
+            guard name.leaf(layers[keyPath: layer][name.own]) == value else { return }
             var history = layers[keyPath: layer].histories[name.own] ?? EntryHistory()
-            defer { layers[keyPath: layer].histories[name.own] = history }
-            return change(&history, name, history.revision)
+            change(&history, name, history.revision, value)
+            layers[keyPath: layer].histories[name.own] = history
+        } else {
+            let location = name.location(of: source) { entries[$0] }
+            let stored = entries.ensureEntry(location.own)
+            if revision == nil, location.leaf(stored.content.value) != value { return }
+            change(&stored.content.history, location, revision ?? stored.content.history.revision, value)
         }
-        guard entry.source == .stored || entry.source == .fallback else { return nil }
-        let location = name.location(of: entry) { entries[$0] }
-        return change(&entries.ensureEntry(location.own).content.history, location, revision)
     }
 }

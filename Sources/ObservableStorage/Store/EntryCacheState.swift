@@ -232,7 +232,7 @@ struct EntryCacheState: Sendable {
 
     mutating func current(_ name: EntryName) -> EntryChange {
         let entry = entry(name)
-        let source = entries.ensureEntry(name.location(of: entry) { entries[$0] }.own)
+        let source = entries.ensureEntry(name.location(of: entry.source) { entries[$0] }.own)
         return EntryChange(
             key: name.text, old: entry, new: entry, earlier: earlier(name), isRemoval: entry.source == nil || entry.source == .registered,
             origin: .local, revision: revision, entry: source, version: source.version)

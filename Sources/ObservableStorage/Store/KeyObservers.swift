@@ -124,12 +124,11 @@ extension EntryChange {
         return typed(for: SecretNames.contains(key.name) ? key.secret() : key, decodingOld: decode, decodingNew: decode).change
     }
 
-    /// The change with the key's type; the reason if its new value cannot be decoded, and the earlier valid value that is used instead, if
-    /// any.
+    /// The change with the key's type; the reason if its new value cannot be decoded, and the stored value that is used instead, if any.
     func typed<Value>(
         for key: StorageKey<Value>, decodingOld decodeOld: (PropertyListValue) throws(StorageError) -> Value,
         decodingNew decodeNew: (PropertyListValue) throws(StorageError) -> Value
-    ) -> (change: Change<Value>, failure: StorageError?, good: PropertyListValue?) {
+    ) -> (change: Change<Value>, failure: StorageError?, good: StoredEntry.ValidValue?) {
         let before = key.value(of: old, decodeOld, orLastOf: { earlier })
         let after = key.value(of: new, decodeNew, orLastOf: { earlierThanNew ?? earlier.after(old) })
         let keepsValue = after.failure != nil && !isRemoval && after.stored == before.stored
