@@ -160,17 +160,18 @@ extension ObservableStore {
     }
 
     /// Tracks the entries from which the value may come.
-    fileprivate func access(isSet: () -> Bool) {
+    fileprivate func access(hasOwnValue: () -> Bool) {
         own.access()
-        if let fallback, !isSet() { fallback.access() }
         for entry in earlier { entry.access() }
+        if let fallback, !hasOwnValue() { fallback.access() }
     }
 }
 
 extension ObservableStore {
     @usableFromInline nonisolated func observed<Value: Sendable>(_ tracked: TrackedKey) -> Value {
         let key = tracked.key(Value.self)
-        tracked.access { isSet(key) }
+        // In place of an invalid value, the fallback's may be in effect.
+        tracked.access { isSet(key) && (currentReading(of: key).map(\.failure) ?? readValue(of: key).failure) == nil }
         return self[key]
     }
 }

@@ -122,8 +122,8 @@ extension EntryChange {
         let before: (String) -> PropertyListValue? = { name in part(name).map(\.old.stored) ?? state.entries[name] }
         let after: (String) -> PropertyListValue? = { name in part(name).map(\.new.stored) ?? state.entries[name] }
         let (old, new) = (state.layers.entry(name, before), state.layers.entry(name, after))
-        let isChanged = old.stored != new.stored || old.fallback != new.fallback && (new.stored == nil || new.mandatory != nil)
-        guard isChanged, new.source != .override else { return nil }
+        // The fallback may be in effect in place of another value that is invalid.
+        guard old.stored != new.stored || old.fallback != new.fallback, new.source != .override else { return nil }
         func previous(_ location: EntryName) -> [PropertyListValue] {
             guard let history = state.entries.entry(location.own)?.content.history else { return [] }
             return part(location.own).map { history.values(of: location, in: $0.earlier.stored) } ?? history.earlier(location)

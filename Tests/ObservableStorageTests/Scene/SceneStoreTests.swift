@@ -219,6 +219,37 @@ struct SceneStoreTests {
         #expect(woken.elements == [1, 2, 3])
     }
 
+    @Test("What is inherited in place of an invalid value is observed, by tracked reads too")
+    func invalid() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["count": 1, "scenes/one/count": "many"]))
+        let value = SceneStore(sceneID: "one", base: store).stored(Keys.count)
+        let (values, told, woken) = (value.values, Recorder<Int>(), Recorder<Int>())
+        let token = value.addUpdateListener { told.record($0.newValue) }
+        for number in 2...3 {
+            withObservationTracking {
+                #expect(value.value == number - 1)
+            } onChange: {
+                woken.record(number)
+            }
+            store[Keys.count] = number
+        }
+        #expect((value.value, told.elements, woken.elements) == (3, [2, 3], [2, 3]))
+        value.value = 5
+        withObservationTracking {
+            #expect(value.value == 5)
+        } onChange: {
+            woken.record(5)
+        }
+        store[Keys.count] = 6
+        #expect((value.value, told.elements, woken.elements) == (5, [2, 3, 5], [2, 3]))
+        value.remove()
+        store[Keys.count] = 7
+        #expect(told.elements == [2, 3, 5, 6, 7])
+        try await store.close()
+        #expect(await values.reduce(nil) { $1 } == 7)
+        withExtendedLifetime(token) {}
+    }
+
     @Test("modify starts with the inherited value, and does not change it")
     func modify() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["count": 5]))

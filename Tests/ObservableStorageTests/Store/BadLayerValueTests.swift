@@ -75,10 +75,9 @@ private final class Site {
         token = store.addUpdateListener(for: key) { [heard] in heard.record($0) }
     }
 
-    /// Whether a change may be made: that of a value which a scene would inherit, without an invalid one, is not told.
+    /// Whether a change may be made: not the removal of nothing.
     func accepts(_ content: Content, in layer: Layer) -> Bool {
-        if content == .none, model.present[layer] == nil { return false }
-        return !(layer == .stored && model.source == .scene && model.isBad)
+        content != .none || model.present[layer] != nil
     }
 
     /// - Parameter isExact: whether each value is read before it is replaced, or there were not more than two in each layer.
