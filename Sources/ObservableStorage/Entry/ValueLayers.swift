@@ -103,8 +103,8 @@ struct ValueLayer: Sendable {
     }
 
     /// Replaces all values, and returns the names of those that differ.
-    mutating func replaceAll(by new: [String: PropertyListValue]) -> Set<String> {
-        let names = Set(values.keys).union(new.keys).filter { values[$0] != new[$0] }
+    mutating func replaceAll(by new: [String: PropertyListValue]) -> [String] {
+        let names = values.keys.filter { new[$0] == nil } + new.keys.filter { values[$0] != new[$0] }
         for name in names { _ = set(new[name], for: name) }
         return names
     }

@@ -75,9 +75,7 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
 
     /// The change from one stored value to another; nil if it is any other.
     private func plainChange(_ change: EntryChange) -> Change<Value>? {
-        guard isPlain(change), !change.isRemoval, change.old.override == nil, change.old.mandatory == nil,
-            let old = change.old.stored, let new = change.new.stored
-        else { return nil }
+        guard isPlain(change), !change.isRemoval, let old = change.old.stored, let new = change.new.stored else { return nil }
         do throws(StorageError) {
             return Change(
                 key: change.key, oldValue: try storageKey.decoded(old), newValue: try storageKey.decoded(new), kind: .set, origin: .local,

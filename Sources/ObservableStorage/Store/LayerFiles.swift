@@ -103,12 +103,11 @@ extension ObservableStore {
         let (entry, layers) = cache.update { ($0.entry(name), $0.layers) }
         switch entry.source {
         case .mandatory: return .mandatory(file: layerFile(of: name, isMandatory: true))
-        case .override: return entry.override?.source ?? .keyDefault
         case .stored: return .stored
         case .fallback: return .inherited
         case .registered where name.leaf(layers.registered[name.registered]) != nil: return .registered
         case .registered: return .defaults(file: layerFile(of: name, isMandatory: false))
-        case nil: return .keyDefault
+        case .override, nil: return entry.override?.source ?? .keyDefault
         }
     }
 
@@ -130,7 +129,7 @@ extension EntryCache {
         take { state in
             var deliveries = Deliveries()
             let before = state.layers
-            let names = state.layers.mandatory.replaceAll(by: mandatory).union(state.layers.defaults.replaceAll(by: defaults))
+            let names = Set(state.layers.mandatory.replaceAll(by: mandatory) + state.layers.defaults.replaceAll(by: defaults))
             guard !names.isEmpty else { return (deliveries, before) }
             state.revision += 1
             // A value inherited from another entry may change with the layers as well.
