@@ -49,9 +49,11 @@ package struct EntryName: Sendable, Hashable {
         }
     }
 
-    /// Transforms the name, and the earlier ones.
+    /// Transforms the name, and the earlier ones, of which some may become equal.
     mutating func rename(_ transform: (String) -> String) {
-        (own, earlier, kept) = (transform(own), earlier.map(transform), Set(kept.map(transform)))
+        own = transform(own)
+        earlier = earlier.map(transform).reduce(into: []) { if $1 != own, !$0.contains($1) { $0.append($1) } }
+        kept = Set(kept.map(transform)).intersection(earlier)
     }
 
     /// The names of all entries from which the key may read its value.

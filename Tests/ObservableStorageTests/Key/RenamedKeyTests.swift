@@ -15,6 +15,27 @@ struct RenamedKeyTests {
     private let key = Group().delay
     private let note = Group().note
 
+    @Test("Earlier names that a naming makes the present one, or the same one, are one", arguments: [true, false])
+    func equalNames(isKept: Bool) throws {
+        struct Cased: KeyGroup {
+            let lost = StorageKey("Delay", default: 0).renamed(from: "delay").renamed(from: "Period").renamed(from: "period")
+            let kept = StorageKey("Note", default: 0).renamed(from: "note", keepingOld: true)
+        }
+        let path: KeyPath<Cased, StorageKey<Int>> = isKept ? \.kept : \.lost
+        let store = try ObservableStore(backend: InMemoryBackend(["period": 1]))
+        let stored = KeyedStore<Cased>(store, naming: { $0.lowercased() }).stored(path)
+        let told = Recorder<Int>()
+        let token = stored.addUpdateListener { told.record($0.newValue) }
+        for number in 2...4 {
+            stored.value = number
+            #expect(stored.value == number)
+        }
+        #expect(told.elements == [2, 3, 4])
+        stored.remove()
+        #expect(store.entries == (isKept ? ["period": 1] : [:]))
+        withExtendedLifetime(token) {}
+    }
+
     @Test("A transaction modifies the value of an earlier name, and moves it", arguments: Fixture.allCases)
     func transaction(fixture: Fixture) async throws {
         let storage = try fixture.make(["period": 5])
