@@ -106,9 +106,8 @@ final class Entry: Observable, @unchecked Sendable {
         if isKept {
             content.history.replaced(whole, by: content.value, isEdit: true, type: nil, revision: edit)
         } else {
-            content.history.recordInnerEdit(revision: edit)
+            content.history.recordEdit(of: old, at: name.path, isRemoval: leaf == nil, revision: edit)
         }
-        if leaf == nil { content.history.forget(old, at: name.path) }
         content.setPending(edit, paths: [name.path])
         countChange()
         leaf = old

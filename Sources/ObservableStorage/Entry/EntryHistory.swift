@@ -31,8 +31,10 @@ struct EntryHistory: Sendable {
     private var isGood = false
     // The first revision whose value has not been reported as invalid.
     private var unreportedRevision: UInt64 = 0
-    // By the path inside the dictionary; of values that are there.
+    // By the path inside the dictionary; of values that are there, or were before the last change.
     private var inner: [[String]: InnerHistory] = [:]
+    // The paths of those that the last change has removed.
+    private var removed: [[String]] = []
 
     /// Whether there is an earlier value of a key.
     var isEmpty: Bool {
@@ -70,10 +72,11 @@ struct EntryHistory: Sendable {
         _ old: PropertyListValue?, by new: PropertyListValue?, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64
     ) {
         self.revision = revision
+        forgetRemoved()
         let isRemoval = new == nil
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
-        if !inner.isEmpty { inner = inner.filter { EntryName(own: "", path: $0.key).leaf(new) != nil } }
+        if !inner.isEmpty { removed = inner.keys.filter { EntryName(own: "", path: $0).leaf(new) == nil } }
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
             if !earlier.isEmpty { earlier = [] }
@@ -96,15 +99,23 @@ struct EntryHistory: Sendable {
         return true
     }
 
-    /// Records that a value inside the dictionary was removed.
-    mutating func forget(_ old: PropertyListValue?, at path: [String]) {
-        inner[path] = nil
-        if case .dictionary = old { inner = inner.filter { !$0.key.starts(with: path) } }
+    /// Records an edit inside the present value, which is not kept.
+    ///
+    /// - Parameters:
+    ///   - old: the value that was replaced.
+    ///   - isRemoval: whether there is none at the path now.
+    mutating func recordEdit(of old: PropertyListValue?, at path: [String], isRemoval: Bool, revision: UInt64) {
+        (self.revision, hasLast) = (revision, false)
+        forgetRemoved()
+        guard isRemoval else { return }
+        if case .dictionary = old { removed = inner.keys.filter { $0.starts(with: path) } } else { removed = [path] }
     }
 
-    /// Records an edit inside the present value, which is not kept.
-    mutating func recordInnerEdit(revision: UInt64) {
-        (self.revision, hasLast) = (revision, false)
+    /// Forgets what is known of the values that the last change has removed. Called after the change was posted to their observers.
+    mutating func forgetRemoved() {
+        if removed.isEmpty { return }
+        for path in removed { inner[path] = nil }
+        removed = []
     }
 
     /// Whether the present value of a key still has to be recorded as valid for readers of a type.

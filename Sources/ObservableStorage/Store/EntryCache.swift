@@ -66,6 +66,7 @@ final class EntryCache: Sendable {
                 post(change, among: &related, to: &state, muting: muted, &deliveries)
                 if change.isRemoval { removed.append(change.entry) }
             }
+            for change in changes { change.entry.content.history.forgetRemoved() }
             return (
                 changes: changes, removed: removed, deliveries: deliveries, needsFlush: state.needsFlushScheduled(),
                 demand: state.log.takeDemand()
@@ -102,6 +103,7 @@ final class EntryCache: Sendable {
                     post(change, among: &related, to: &state, muting: muted, &posted)
                     deliveries = posted
                 }
+                entry.content.history.forgetRemoved()
             }
             return (state.needsFlushScheduled(), state.log.takeDemand())
         }
