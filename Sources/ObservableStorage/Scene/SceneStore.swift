@@ -54,7 +54,7 @@ public struct SceneStore: Sendable {
     /// The handle to a key's value in this scene.
     ///
     /// Removing the value inherits the application's again; other scenes keep theirs. Streams and listeners of the handle receive the
-    /// application's value while the scene has none of its own.
+    /// application's value while the scene has none of its own, or none that was ever valid.
     public func stored<Value>(_ key: StorageKey<Value>) -> StoredValue<Value> {
         base.stored(keys.scoped(key))
     }
