@@ -1,5 +1,6 @@
 import FoundationSubset
 import PropertyListCoding
+import Synchronization
 
 // Making and shortening the journal, and continuing it after other programs have replaced it or its list.
 extension Journal {
@@ -169,7 +170,9 @@ extension Journal {
         over content: FileContent, _ entries: StorageEntries, insteadOf inode: UInt64?, at target: ResolvedPath
     ) throws -> JournalState? {
         try synchronize(content, at: target)
-        let first = JournaledList(content, at: 0, overrides: content.storedEntries.edits(to: entries))
+        let isQuarantined = content.identity == nil && list.isQuarantined.load(ordering: .relaxed)
+        let first = JournaledList(
+            content, at: 0, overrides: content.storedEntries.edits(to: entries), isGap: isQuarantined, isPlaced: !isQuarantined)
         return try make(
             history: list.calls.random(), first: 0, [.list(first)], over: (content.entries, first), insteadOf: inode, at: target)
     }

@@ -63,8 +63,10 @@ extension ListFile {
     ///
     /// - Parameter recorded: the list of the journal that is missing; nil if the list was deleted after it was in place.
     func markMissing(as recorded: JournaledList?) {
-        isQuarantined.store(recorded?.isQuarantined ?? false, ordering: .relaxed)
-        guard let recorded, recorded.isGap, let last = cached.withLock({ $0 }), last.identity != nil else { return }
+        // A process that did not know of it may have recorded a list that was moved aside as deleted.
+        if recorded?.isQuarantined ?? true { isQuarantined.store(recorded != nil, ordering: .relaxed) }
+        guard let recorded, recorded.isGap, let last = cached.withLock({ $0 }) else { return }
+        guard last.identity != nil || !last.entries.stored.isEmpty else { return }
         cache(.missing(format: newFormat))
         guard configuration.onDeletion == .keepLastValues else { return }
         let reason =

@@ -98,7 +98,8 @@ public enum DeletionPolicy: Sendable, Hashable {
     case removeAll
     /// The last values are kept in memory, which is reported in the store's `failures`; the next write stores all of them again.
     ///
-    /// A file that another process creates meanwhile takes effect as it is. Beside a journal, the values of a file that another process
-    /// moves aside because it is malformed (``CorruptionPolicy/quarantine``) are not kept, which is reported as well.
+    /// A file that another process creates meanwhile takes effect as it is. Beside a journal, the values are not kept, which is reported as
+    /// well, if another process has moved the file aside because it is malformed (``CorruptionPolicy/quarantine``), or has recorded its
+    /// deletion without knowing them.
     case keepLastValues
 }

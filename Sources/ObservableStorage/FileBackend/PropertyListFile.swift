@@ -162,7 +162,7 @@ public final class PropertyListFile: BlockingStorageBackend {
         guard watch.isWaiting else { return }
         let reported = Lock<StorageRevision?>(nil)
         let isPolled = Lock(false)
-        let receive = { @Sendable [journal] (event: FileWatcher.Event, list: ResolvedPath) in
+        let receive = { @Sendable [journal, weak watch] (event: FileWatcher.Event, list: ResolvedPath) in
             switch event {
             case .changed:
                 var revision = reported.withLock { $0 }
@@ -170,9 +170,13 @@ public final class PropertyListFile: BlockingStorageBackend {
                 reported.withLock { [revision] in $0 = revision }
                 if let event { report(event) }
             case .recovered: break
-            case .fallback(let error), .incomplete(let error):
-                // What prevents watching the list usually affects its journal as well.
-                if !isPolled.withLock({ $0 }) { report(.failed(error)) }
+            case .fallback(let error):
+                // What prevents watching the list usually affects its journal as well, which may be told of it first.
+                watch?.watcher?.session.receive(.rerouted)
+                queue.async { [weak watch] in
+                    if !isPolled.withLock({ $0 }), watch?.watcher?.mechanism != .polling { report(.failed(error)) }
+                }
+            case .incomplete(let error): report(.failed(error))
             }
         }
         let watcher = FileWatcher(path: path.text, queue: queue) { [self, weak watch] event in

@@ -23,12 +23,22 @@ struct QuarantineTests {
     private static let edits: [String: PropertyListValue] = ["b": 3, "c": "text", "d": ["x": 5]]
 
     private func damageList() throws {
-        try Data("precious".utf8).write(to: fixture.file)
+        try Self.damage(fixture.file)
+    }
+
+    private static func damage(_ file: URL) throws {
+        try Data("precious".utf8).write(to: file)
         // An old file is not treated as one that is being written.
-        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: fixture.file.path)
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: file.path)
     }
 
     private func backend(_ journal: JournalMode = .full(), calls: FileSystemCalls = .live) -> PropertyListFile {
+        Self.backend(fixture, journal, calls: calls)
+    }
+
+    private static func backend(
+        _ fixture: JournalFixture, _ journal: JournalMode = .full(), calls: FileSystemCalls = .live
+    ) -> PropertyListFile {
         PropertyListFile(
             at: fixture.file,
             configuration: .with { ($0.lockTimeout, $0.journal, $0.onCorruption) = (.seconds(500), journal, .quarantine) }, calls: calls)
@@ -207,6 +217,41 @@ struct QuarantineTests {
         try other.set(["y": 2])
         try other.checkpoint()
         #expect(try fixture.stored() == (isJournaled ? Self.edits : values).merging(["y": 2]) { $1 })
+        token.cancel()
+    }
+
+    @Test("The edits in logs of dead stores are kept by all, also if the journal is made afterwards", arguments: [true, false])
+    func journalMadeAfterwards(isOther: Bool) throws {
+        let fixture = try JournalFixture(["a": 2])
+        try Self.damage(fixture.file)
+        let mover = Self.backend(fixture)
+        #expect(try mover.load().values == [:])
+        try EditLogFolder(list: fixture.list, calls: .live).leaveLog(EditLogFixture.chain("a", from: 2, [3, 4]))
+        let writer = isOther ? fixture.backend(calls: .withoutPauses) : mover
+        try writer.set(["y": 1])
+        #expect(try writer.load().values == ["a": 4, "y": 1])
+        #expect(writer.told.isEmpty || writer === mover)
+    }
+
+    @Test("Last values that were kept in memory, and are not any more, are told", arguments: [true, false])
+    func lastValuesGivenUp(isMoved: Bool) throws {
+        let fixture = try JournalFixture(["a": 2])
+        let other = fixture.backend(isMoved ? .off : .full(), onDeletion: .keepLastValues, calls: .withoutPauses)
+        #expect(try other.load().values == ["a": 2])
+        let errors = Recorder<StorageError>()
+        let token = other.list.reports.subscribe { errors.record($0) }
+        if isMoved {
+            try Self.damage(fixture.file)
+            #expect(try Self.backend(fixture).load().values == [:])
+            #expect(try other.load().values.isEmpty)
+        } else {
+            try FileManager.default.removeItem(at: fixture.file)
+            #expect(try other.load().values == ["a": 2])
+            try fixture.backend(calls: .withoutPauses).set(["x": 1])
+            #expect(try other.load().values == ["x": 1])
+        }
+        #expect(errors.elements.last.map { "\($0)".contains("its last values are not kept") } == true, "\(errors.elements)")
+        #expect(errors.elements.count == (isMoved ? 1 : 2))
         token.cancel()
     }
 
