@@ -126,21 +126,18 @@ struct EntryHistory: Sendable {
         return inner.goodRevision < revision && inner.type == type
     }
 
-    /// Records that the value of a key is valid, if it is still present.
+    /// Records that the present value of a key is valid.
     ///
-    /// - Parameter revision: the revision in which the value was set, or a later one.
     /// - Returns: earlier values that are no longer needed, to be released outside locks.
-    mutating func markValid(
-        _ value: PropertyListValue, of name: EntryName, as type: ObjectIdentifier, revision: UInt64
-    ) -> [PropertyListValue] {
-        guard revision >= self.revision, isUnconfirmed(type, of: name) else { return [] }
+    mutating func markValid(_ value: PropertyListValue, of name: EntryName, as type: ObjectIdentifier) -> [PropertyListValue] {
+        guard isUnconfirmed(type, of: name) else { return [] }
         guard !name.path.isEmpty else {
             defer { (self.type, isGood, earlier) = (type, true, []) }
             return earlier
         }
         var found = inner[name.path] ?? InnerHistory()
         let unneeded = [found.good, found.reported].compactMap(\.self)
-        (found.good, found.type, found.goodRevision, found.isInvalidFromStart) = (value, type, self.revision, false)
+        (found.good, found.type, found.goodRevision, found.isInvalidFromStart) = (value, type, revision, false)
         if found.reported != value { found.reported = nil }
         inner[name.path] = found
         return unneeded

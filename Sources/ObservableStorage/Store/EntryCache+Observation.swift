@@ -132,8 +132,15 @@ extension EntryChange {
         let earlier = EarlierValues(
             mandatory: state.layers.earlier(.mandatory, name), stored: previous(name.location(before)),
             fallback: name.fallbackLocation(before).map(previous) ?? [], registered: state.layers.earlier(.registered, name))
+        var earlierThanNew = earlier.after(old)
+        if name.hasEarlier {
+            // Under another name, what that one had before counts, as for readers.
+            let present = state.earlier(name)
+            if name.location(before) != name.location(after) { earlierThanNew.stored = present.stored }
+            if name.fallbackLocation(before) != name.fallbackLocation(after) { earlierThanNew.fallback = present.fallback }
+        }
         return EntryChange(
-            key: name.text, old: old, new: new, earlier: earlier, isRemoval: old.isRemoved(in: new), origin: origin, revision: revision,
-            storageRevision: storageRevision, entry: source.entry, version: source.version)
+            key: name.text, old: old, new: new, earlier: earlier, earlierThanNew: earlierThanNew, isRemoval: old.isRemoved(in: new),
+            origin: origin, revision: revision, storageRevision: storageRevision, entry: source.entry, version: source.version)
     }
 }

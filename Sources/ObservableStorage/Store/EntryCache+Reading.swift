@@ -86,14 +86,16 @@ extension EntryCache {
             var (isNew, unneeded) = (false, [PropertyListValue]())
             for decoded in failure == nil ? [source] : entry.sources {
                 let (isHidden, isUsed) = (decoded != source, decoded == good?.source)
-                state.updateHistory(of: decoded, in: entry, name, at: isHidden ? nil : revision) { history, location, revision, value in
+                // Meanwhile, the value of another entry may be in effect, which must not count as valid.
+                let valueRevision = isHidden || failure == nil ? nil : revision
+                state.updateHistory(of: decoded, in: entry, name, at: valueRevision) { history, location, revision, value in
                     if failure != nil, !(isHidden && isUsed && value == good?.stored) {
                         let found = history.markInvalid(
                             value, of: location, revision: revision, insteadOf: isUsed ? good?.stored : nil, isHidden: isHidden)
                         isNew = isNew || found.isNew
                         unneeded += found.unneeded
                     } else if let type {
-                        unneeded += history.markValid(value, of: location, as: type, revision: revision)
+                        unneeded += history.markValid(value, of: location, as: type)
                     }
                 }
                 if isUsed { break }

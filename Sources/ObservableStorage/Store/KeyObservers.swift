@@ -89,17 +89,20 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
     private func typed(_ change: EntryChange, isChange: Bool = true) -> (change: Change<Value>, isTold: Bool) {
         if isChange, let plain = plainChange(change) { return (plain, true) }
         let key = storageKey
-        let isCoded = !key.definition.traits.codec.isNative
+        let isCoded = !key.definition.isReadWithoutUserCode
+        func known(_ stored: PropertyListValue) -> Value? {
+            guard isCoded, let last = last.withLock({ $0 }), last.stored == stored else { return nil }
+            return unsafeDowncast(last.box, to: Box<Value>.self).value
+        }
         let (typed, failure, good) = change.typed(
             for: key,
             decodingOld: { stored throws(StorageError) in
-                if isCoded, let last = last.withLock({ $0 }), last.stored == stored {
-                    return unsafeDowncast(last.box, to: Box<Value>.self).value
-                }
+                if let value = known(stored) { return value }
                 return try key.decoded(stored, in: change.entry(of: change.old, name), at: isChange ? change.version - 1 : change.version)
             },
             decodingNew: { stored throws(StorageError) in
-                try key.decoded(stored, in: change.entry(of: change.new, name), at: change.version)
+                if let value = known(stored) { return value }
+                return try key.decoded(stored, in: change.entry(of: change.new, name), at: change.version)
             })
         if isCoded, isChange {
             let stored = failure == nil ? change.new.present : nil

@@ -349,6 +349,37 @@ struct BadValueTests {
         #expect(store[Group().list] == ["a", "b"])
     }
 
+    @Test("A value that is told late does not make the one valid that is in effect then, under another name")
+    func toldLate() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["level": 1, "old": 3]))
+        let level = StorageKey("level", default: 0).renamed(from: "old")
+        let old = StorageKey("old", default: 0)
+        func merge(_ edits: EntryEdits) -> Deliveries {
+            store.cache.change { $0.merge(edits, origin: .external) }.deliveries
+        }
+        #expect(store[old] == 3)
+        let told = Recorder<Int>()
+        let token = store.addUpdateListener(for: level) { told.record($0.newValue) }
+        store.cache.deliver(merge(["old": "bad"]))
+        let changes = [merge(["level": 5]), merge(["level": nil])]
+        for change in changes { store.cache.deliver(change) }
+        #expect((store[old], store[level]) == (3, 3))
+        #expect(try await told.elements(count: 2) == [5, 3])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("An invalid value under the present name is told as it is read, whatever the earlier name had")
+    func invalidUnderPresentName() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["old": 17]))
+        let level = StorageKey("level", default: 0).renamed(from: "old")
+        let told = Recorder<Int>()
+        let token = store.addUpdateListener(for: level) { told.record($0.newValue) }
+        #expect(store[level] == 17)
+        store.cache.deliver(store.cache.change { $0.merge(["level": "bad"], origin: .external) }.deliveries)
+        #expect(try await told.elements(count: 1) == [store[level]])
+        withExtendedLifetime(token) {}
+    }
+
     @Test("The last valid value is released after a newer one was decoded, and with its entry")
     func release() throws {
         var table = EntryTable(["level": 5], store: 1)
@@ -361,10 +392,8 @@ struct BadValueTests {
         replace("high", 1)
         replace("higher", 2)
         #expect(entry.content.history.earlier == ["high", 5])
-        _ = entry.content.history.markValid("high", of: name, as: type, revision: 1)
-        #expect(entry.content.history.earlier == ["high", 5])
         replace(6, 3)
-        #expect(entry.content.history.markValid(6, of: name, as: type, revision: 3) == ["higher", 5])
+        #expect(entry.content.history.markValid(6, of: name, as: type) == ["higher", 5])
         #expect(entry.content.history.earlier.isEmpty)
         replace("low", 4)
         #expect(entry.content.history.earlier == [6])

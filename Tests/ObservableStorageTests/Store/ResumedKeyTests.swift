@@ -66,6 +66,10 @@ struct ResumedKeyTests {
             try site.commit(edits())
             // Which values are known to be valid depends on what has been told before the next change.
             try await site.store.reload()
+            let (first, continuation) = AsyncStream.makeStream(of: Change<Value>.self)
+            let token = site.store.cache.observe(key, initial: true, .stream(continuation))
+            for await _ in first { break }
+            token.cancel()
         }
         let later = try #require(try await site.store.changes(of: key, since: site.start))
         try await site.store.close()
