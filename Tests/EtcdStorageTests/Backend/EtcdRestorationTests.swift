@@ -68,6 +68,31 @@
             #expect(try await changes(fixture, since: revision) == nil)
         }
 
+        /// Copies the data of a cluster.
+        private func backUp(_ cluster: EtcdCluster) async throws -> String {
+            try await cluster.kill(0)
+            let backup = "\(cluster.folder)/backup"
+            try FileManager.default.copyItem(atPath: data(of: cluster), toPath: backup)
+            try await cluster.restart(0)
+            return backup
+        }
+
+        /// Replaces the data of a cluster, which is not running afterwards.
+        private func stop(_ cluster: EtcdCluster, restoring backup: String) async throws {
+            try await cluster.kill(0)
+            try FileManager.default.removeItem(atPath: data(of: cluster))
+            try FileManager.default.moveItem(atPath: backup, toPath: data(of: cluster))
+        }
+
+        private func expectNewHistory(
+            _ fixture: EtcdFixture, from later: StorageRevision, insteadOf earlier: StorageRevision, marked number: [UInt8]
+        ) async throws {
+            #expect(later.history != earlier.history)
+            #expect(try await mark(fixture)?.value != number)
+            #expect(try await changes(fixture, since: earlier) == nil)
+            #expect(try await changes(fixture, since: later) != nil)
+        }
+
         @Test("After a backup was restored, and a process has noticed that, there are no changes since an earlier revision", .servers(1))
         func restoredBackup() async throws {
             let cluster = try await cluster()
@@ -75,25 +100,17 @@
             let witness = try fixture.backend()
             _ = try await write(witness)
             let number = try #require(try await mark(fixture)?.value)
-            try await cluster.kill(0)
-            let backup = "\(cluster.folder)/backup"
-            try FileManager.default.copyItem(atPath: data(of: cluster), toPath: backup)
-            try await cluster.restart(0)
+            let backup = try await backUp(cluster)
             let failures = Recorder<StorageEvent>()
             let token = witness.watch(since: nil, on: DispatchQueue(label: "events")) { if case .failed = $0 { failures.record($0) } }
             let revision = try await write(witness, beyond: StorageRevision(history: "", number: 20))
-            try await cluster.kill(0)
-            try FileManager.default.removeItem(atPath: data(of: cluster))
-            try FileManager.default.moveItem(atPath: backup, toPath: data(of: cluster))
+            try await stop(cluster, restoring: backup)
             try await cluster.restart(0)
             guard case .failed(.historyLost) = try await failures.elements(count: 1)[0] else {
                 return #expect(Bool(false), "\(failures.elements)")
             }
             let later = try await write(witness, beyond: revision)
-            #expect(later.history != revision.history)
-            #expect(try await mark(fixture)?.value != number)
-            #expect(try await changes(fixture, since: revision) == nil)
-            #expect(try await changes(fixture, since: later) != nil)
+            try await expectNewHistory(fixture, from: later, insteadOf: revision, marked: number)
             token.cancel()
         }
 
@@ -106,17 +123,12 @@
             let witness = try fixture.backend()
             _ = try await write(witness)
             let number = try #require(try await mark(fixture)?.value)
-            try await cluster.kill(0)
-            let backup = "\(cluster.folder)/backup"
-            try FileManager.default.copyItem(atPath: data(of: cluster), toPath: backup)
-            try await cluster.restart(0)
+            let backup = try await backUp(cluster)
             let failures = Recorder<StorageEvent>()
             let token = witness.watch(since: nil, on: DispatchQueue(label: "events")) { if case .failed = $0 { failures.record($0) } }
             _ = try await write(witness, beyond: StorageRevision(history: "", number: 20))
             let revision = try #require(try await witness.set(["lost": 1]).revision)
-            try await cluster.kill(0)
-            try FileManager.default.removeItem(atPath: data(of: cluster))
-            try FileManager.default.moveItem(atPath: backup, toPath: data(of: cluster))
+            try await stop(cluster, restoring: backup)
             // The same member, at an address that the process does not know.
             let other = try await EtcdCluster.start(arguments: ["--data-dir", data(of: cluster)])
             var configuration = fixture.configuration
@@ -132,10 +144,7 @@
                 return #expect(Bool(false), "\(failures.elements)")
             }
             let later = try await write(witness, beyond: last)
-            #expect(later.history != revision.history)
-            #expect(try await mark(fixture)?.value != number)
-            #expect(try await changes(fixture, since: revision) == nil)
-            #expect(try await changes(fixture, since: later) != nil)
+            try await expectNewHistory(fixture, from: later, insteadOf: revision, marked: number)
             token.cancel()
         }
 
