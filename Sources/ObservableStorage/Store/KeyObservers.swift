@@ -89,9 +89,9 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
     private func typed(_ change: EntryChange, isChange: Bool = true) -> (change: Change<Value>, isTold: Bool) {
         if isChange, let plain = plainChange(change) { return (plain, true) }
         let key = storageKey
-        let isCoded = !key.definition.isReadWithoutUserCode
+        let runsUserCode = !key.definition.isReadWithoutUserCode
         func known(_ stored: PropertyListValue) -> Value? {
-            guard isCoded, let last = last.withLock({ $0 }), last.stored == stored else { return nil }
+            guard runsUserCode, let last = last.withLock({ $0 }), last.stored == stored else { return nil }
             return unsafeDowncast(last.box, to: Box<Value>.self).value
         }
         let (typed, failure, good) = change.typed(
@@ -104,7 +104,7 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
                 if let value = known(stored) { return value }
                 return try key.decoded(stored, in: change.entry(of: change.new, name), at: change.version)
             })
-        if isCoded, isChange {
+        if runsUserCode, isChange {
             let stored = failure == nil ? change.new.present : nil
             last.exchange(stored.map { ($0, Box(typed.newValue)) })
             if isFinished { releaseElements() }
