@@ -25,7 +25,8 @@ extension FileSystemCalls {
             if attempt > 0 { pause(.milliseconds(2)) }
             guard let descriptor = try open(path, followsLinks: followsLinks) else { return nil }
             defer { discard(descriptor) }
-            guard let (content, isUnchanged) = try content(of: descriptor, path: path.path) else { continue }
+            let isLast = attempt == Self.maximumAttempts - 1
+            guard let (content, isUnchanged) = try content(of: descriptor, path: path.path, isLast: isLast) else { continue }
             // A program may change the times of the file all the time, as by touching it.
             if isUnchanged { return content }
             if let last, last.identity.isSameFile(as: content.identity), last.bytes == content.bytes { return content }
@@ -48,9 +49,9 @@ extension FileSystemCalls {
     }
 
     /// The content of an open file with its identity before it was read, and whether that is still the same; nil if the size is not, or
-    /// the file is gone.
+    /// the file is gone, unless it is the last attempt.
     private func content(
-        of descriptor: Int32, path: String
+        of descriptor: Int32, path: String, isLast: Bool
     ) throws(StorageError) -> (content: (bytes: Data, identity: FileIdentity), isUnchanged: Bool)? {
         typealias Read = (before: FileStatus, bytes: Data, after: FileStatus)
         let read = try reading(path) { () throws(SystemError) -> Result<Read, StorageError>? in
@@ -60,7 +61,7 @@ extension FileSystemCalls {
                 let objection = before.kind.objection ?? (size > limit ? "it has \(size) bytes; \(limit) are read at most" : nil)
                 if let objection { return .failure(.unreadable(file: path, reason: objection)) }
                 return .success((before, try self.bytes(of: descriptor, expected: Int(size)), try status(of: descriptor)))
-            } catch let error where error.code == ESTALE {
+            } catch let error where error.code == ESTALE && !isLast {
                 // Another machine has replaced it, and their file server has removed it.
                 return nil
             }

@@ -107,6 +107,16 @@ import Testing
         #expect(!isStale.withLock { $0 } && recorder.openDescriptors.isEmpty)
     }
 
+    @Test("A file that is stale whenever it is read is an error that says so", arguments: ["statusOfDescriptor", "read"])
+    func staleForever(call: String) throws {
+        let path = try folder.make("list", "content")
+        let recorder = CallRecorder { _, name in name == call ? ESTALE : nil }
+        #expect(throws: StorageError.unreadable(file: path, reason: SystemError(ESTALE).reason)) {
+            try recorder.calls.readFile(at: ResolvedPath("list", in: folder.url.path))
+        }
+        #expect(recorder.openDescriptors.isEmpty)
+    }
+
     @Test("A file that keeps growing is an error, and is not read further than its first size")
     func growing() throws {
         let path = try folder.make("list", "short")
