@@ -1,4 +1,5 @@
 import ObservableStorage
+import Testing
 
 @testable import EtcdStorage
 
@@ -114,13 +115,23 @@ final class ScriptedMember: Sendable {
         server = try GRPCServer { call in
             guard let message = call.receive() else { return }
             guard call.path == WatchRequest.path else { return Self.answer(call, message, state) }
-            guard let request = try? WatchMessage(message: message).create else { return call.closeConnection() }
+            guard let request = Self.decoded({ try WatchMessage(message: message).create }) ?? nil else { return call.closeConnection() }
             let number = state.value.withLock {
                 $0.startRevisions.append(request.startRevision)
                 return $0.startRevisions.count - 1
             }
             script(number, Connection(call, state, startRevision: request.startRevision))
             if !call.isOver { call.closeConnection() }
+        }
+    }
+
+    /// What a closure decodes; nil, and an issue, if it is malformed.
+    private static func decoded<Message>(_ decode: () throws -> Message) -> Message? {
+        do {
+            return try decode()
+        } catch {
+            Issue.record(error)
+            return nil
         }
     }
 
@@ -133,11 +144,11 @@ final class ScriptedMember: Sendable {
         case "/etcdserverpb.Auth/Authenticate": call.respond(AuthenticateRequest.Response(token: "secret").message)
         case "/etcdserverpb.Lease/LeaseGrant": call.respond(LeaseRequest.Response(lease: 9, timeToLive: 600).message)
         case "/etcdserverpb.KV/Range":
-            guard let request = try? RangeRequest(message: message) else { return call.reset() }
+            guard let request = decoded({ try RangeRequest(message: message) }) else { return call.reset() }
             call.respond((request.rangeEnd.isEmpty ? state.value.withLock { $0.response(to: request) } : range).message)
         case "/etcdserverpb.KV/Txn":
             guard let transact else { return call.respond(TxnRequest.Response(header: range.header).message) }
-            guard let request = try? TxnRequest(message: message) else { return call.reset() }
+            guard let request = decoded({ try TxnRequest(message: message) }) else { return call.reset() }
             do throws(EtcdFailure) {
                 // The outcome of a transaction without a response stays unknown.
                 guard let response = try transact(request) else { return call.reset() }
@@ -156,9 +167,10 @@ final class ScriptedMember: Sendable {
 
     /// Changes the response to range requests.
     func setRange(_ range: RangeRequest.Response) {
+        let written = Self.decoded { try range.keyValues } ?? []
         state.value.withLock {
             $0.range = range
-            $0.written += (try? range.keyValues) ?? []
+            $0.written += written
         }
     }
 }
