@@ -99,14 +99,17 @@
     struct OpenSSLLibraryTests {
         @Test("Where there is no OpenSSL, the error says what is missing and what to install")
         func missing() throws {
-            let error = try #require(throws: StorageError.self) { try OpenSSL(["libssl-missing.so.9"]) }
+            let error = try #require(throws: StorageError.self) { try OpenSSL.open(["libssl-missing.so.9"]) }
             #expect(error.description.contains("libssl-missing.so.9"))
             #expect(error.description.contains("install its package openssl, version 3 or 1.1.1"))
         }
 
         @Test("A library that is no OpenSSL, or too old, is an error that names the function it lacks")
         func foreign() throws {
-            let error = try #require(throws: StorageError.self) { try OpenSSL(["libc.so.6"]) }
+            let library = try OpenSSL.open(["libc.so.6"])
+            let error = try #require(throws: StorageError.self) {
+                let _: @convention(c) () -> Void = try OpenSSL.function("OPENSSL_init_ssl", in: library)
+            }
             #expect(error.description.contains("OpenSSL: cannot be used: it has no function OPENSSL_init_ssl; install version 3 or 1.1.1"))
         }
     }
