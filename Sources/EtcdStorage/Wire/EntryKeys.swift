@@ -27,14 +27,8 @@ struct EntryKeys: Sendable, Hashable {
     /// The first key of the range of all keys under the prefix.
     var rangeStart: [UInt8] { start.isEmpty ? [0] : start }
 
-    /// The key after the last one under the prefix.
-    var rangeEnd: [UInt8] { Self.prefixEnd(start) }
-
-    /// The end of the range of all keys with a prefix; a NUL, which means that the range has no end, if there is none.
-    static func prefixEnd(_ prefix: [UInt8]) -> [UInt8] {
-        guard let last = prefix.lastIndex(where: { $0 < 0xFF }) else { return [0] }
-        return prefix[..<last] + [prefix[last] + 1]
-    }
+    /// The key after the last one under the prefix, which ends with a slash; a NUL, which means that the range has no end, for all keys.
+    var rangeEnd: [UInt8] { start.isEmpty ? [0] : start.dropLast() + [UInt8(ascii: "/") + 1] }
 
     /// The key of an entry; nil if the name is empty, or reserved.
     func key(of name: String) -> [UInt8]? {

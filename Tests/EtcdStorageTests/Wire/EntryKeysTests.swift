@@ -85,9 +85,6 @@ import Testing
     func rangeEnd() {
         #expect(keys.rangeStart == Array("app/".utf8))
         #expect(keys.rangeEnd == Array("app0".utf8))
-        #expect(EntryKeys.prefixEnd([1, 0xFF]) == [2])
-        #expect(EntryKeys.prefixEnd([1, 0xFE]) == [1, 0xFF])
-        #expect(EntryKeys.prefixEnd([0xFF, 0xFF]) == [0])
         #expect(EntryKeys(prefix: "").rangeStart == [0])
         #expect(EntryKeys(prefix: "").rangeEnd == [0])
     }

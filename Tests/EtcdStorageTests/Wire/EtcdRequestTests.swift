@@ -14,7 +14,7 @@
         }
 
         private var all: (key: [UInt8], rangeEnd: [UInt8]) {
-            (key(""), EntryKeys.prefixEnd(key("")))
+            (key(""), EntryKeys(prefix: prefix).rangeEnd)
         }
 
         private func call<Request: EtcdRequest>(_ request: Request) async throws -> Request.Response {
