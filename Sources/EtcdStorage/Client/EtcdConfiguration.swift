@@ -62,15 +62,10 @@ public struct EtcdConfiguration: Sendable, Hashable {
 // MARK: - Endpoints
 
 extension EtcdConfiguration {
-    /// Checks the endpoints.
+    /// The addresses of the members, without duplicates, in the order of the configuration.
     ///
     /// - Throws: `StorageError.invalidConfiguration` for the first endpoint that is not valid.
-    package func checkEndpoints() throws(StorageError) {
-        _ = try parsedEndpoints()
-    }
-
-    /// The addresses of the members, without duplicates, in the order of the configuration.
-    func parsedEndpoints() throws(StorageError) -> [Endpoint] {
+    package func parsedEndpoints() throws(StorageError) -> [Endpoint] {
         guard !endpoints.isEmpty else {
             throw .invalidConfiguration(
                 item: "etcd", reason: "the configuration has no endpoints", remedy: "name at least one, such as localhost:2379")

@@ -1,14 +1,14 @@
 import FoundationSubset
 
 /// The address of a server.
-struct Endpoint: Hashable, Sendable, CustomStringConvertible {
+package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// A name, an IPv4 address, or an IPv6 address without brackets.
     let host: String
     /// The TCP port.
     let port: UInt16
 
     /// The host and port as in a URL, with brackets around an IPv6 address.
-    var description: String {
+    package var description: String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 }

@@ -61,7 +61,7 @@ extension EtcdBackend {
         var configuration = try EtcdConfiguration(arguments)
         configuration.requestTimeout = requestTimeout
         do throws(StorageError) {
-            try configuration.checkEndpoints()
+            _ = try configuration.parsedEndpoints()
         } catch {
             throw .usage(error.description)
         }
