@@ -2,7 +2,7 @@ import Dispatch
 
 /// The watchers of a list and of its journal, which are not told of what the store that watches them writes.
 final class ListWatch: Sendable {
-    // The first watcher is nil before the watch has started; all of it is nil after the watch was cancelled.
+    // The first watcher is nil before the watch has started, and set before its first event; all is nil after the watch was cancelled.
     private let state: Lock<(list: FileWatcher?, target: ResolvedPath?, journal: FileWatcher?)?> = Lock((nil, nil, nil))
 
     /// The watcher of the list; nil before it has started.
@@ -14,13 +14,13 @@ final class ListWatch: Sendable {
     /// Whether the watch has neither started nor was cancelled.
     var isWaiting: Bool { state.withLock { $0.map { $0.list == nil } ?? false } }
 
-    /// Begins with a watcher of the list, which is cancelled if this watch was.
+    /// Starts a watcher of the list, unless this watch was cancelled.
     func start(_ watcher: FileWatcher) {
         let isLate = state.withLock { state in
             state?.list = watcher
             return state == nil
         }
-        if isLate { watcher.cancel() }
+        if !isLate { watcher.session.start() }
     }
 
     /// Watches the journal of a list instead of another one, also while the file is missing.

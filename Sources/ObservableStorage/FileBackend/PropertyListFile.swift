@@ -161,7 +161,6 @@ public final class PropertyListFile: BlockingStorageBackend {
         // It may have been cancelled meanwhile.
         guard watch.isWaiting else { return }
         let reported = Lock<StorageRevision?>(nil)
-        let isPolled = Lock(false)
         let receive = { @Sendable [journal, weak watch] (event: FileWatcher.Event, list: ResolvedPath) in
             switch event {
             case .changed:
@@ -174,25 +173,21 @@ public final class PropertyListFile: BlockingStorageBackend {
                 // What prevents watching the list usually affects its journal as well, which may be told of it first.
                 watch?.watcher?.session.receive(.rerouted)
                 queue.async { [weak watch] in
-                    if !isPolled.withLock({ $0 }), watch?.watcher?.mechanism != .polling { report(.failed(error)) }
+                    if watch?.watcher?.mechanism != .polling { report(.failed(error)) }
                 }
             case .incomplete(let error): report(.failed(error))
             }
         }
-        let watcher = FileWatcher(path: path.text, queue: queue) { [self, weak watch] event in
+        let watcher = FileWatcher(path: path.text, queue: queue, isStarted: false) { [self, weak watch] event in
             switch event {
             case .changed:
                 report(.changed)
                 // A link may lead to another list, which has another journal. That is reported once it is watched.
                 watch?.followJournal(of: watchedList, on: queue, receive)
             case .recovered:
-                isPolled.withLock { $0 = false }
                 // The change that follows watches the journal again, and reports if that fails now.
                 watch?.followJournal(of: nil, on: queue, receive)
-            case .fallback(let error):
-                isPolled.withLock { $0 = true }
-                report(.failed(error))
-            case .incomplete(let error): report(.failed(error))
+            case .fallback(let error), .incomplete(let error): report(.failed(error))
             }
         }
         watch.start(watcher)

@@ -46,13 +46,16 @@ public final class FileWatcher: Sendable {
     ///   - queue: a serial queue, on which the path is resolved and the handler called.
     ///   - handler: called for each event; consecutive changes are combined, and the last change is always followed by a call.
     public convenience init(path: String, queue: DispatchQueue, handler: @escaping @Sendable (Event) -> Void) {
-        self.init(path: path, queue: queue, options: FileWatcherOptions(), handler: handler)
+        self.init(path: path, queue: queue, isStarted: true, handler: handler)
     }
 
-    /// Starts watching with other options than the defaults.
-    init(path: String, queue: DispatchQueue, options: FileWatcherOptions, handler: @escaping @Sendable (Event) -> Void) {
+    /// - Parameter isStarted: whether it starts watching; otherwise its session does, when that is started.
+    init(
+        path: String, queue: DispatchQueue, options: FileWatcherOptions = FileWatcherOptions(), isStarted: Bool = true,
+        handler: @escaping @Sendable (Event) -> Void
+    ) {
         session = FileWatcherSession(path: path, queue: queue, options: options, handler: handler)
-        session.start()
+        if isStarted { session.start() }
     }
 
     deinit {
