@@ -41,3 +41,30 @@ extension EtcdBackend {
         return follower.latest?.history == effect.history
     }
 }
+
+extension EtcdTransaction {
+    /// Whether entries that an edit has read, without changing any, are still those in etcd.
+    ///
+    /// - Parameter names: the names of the entries; nil for all.
+    nonisolated(nonsending) mutating func isLatest(_ replica: EtcdReplica.View, of names: Set<String>?) async throws -> Bool {
+        let deadline = ContinuousClock.now + client.callTimeout
+        if let names, !names.isEmpty, names.count <= maximumCompares {
+            guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
+            // Without an operation, a member responds without the others, and may lag behind them.
+            let request = TxnRequest(compares: compares, success: [.range(RangeRequest(key: follower.keys.fence, keysOnly: true))])
+            do {
+                let response = try await client.call(request, deadline: deadline)
+                return response.header.clusterID == replica.clusterID && response.succeeded
+            } catch {
+                guard let failure = EtcdFailure(tooLarge: error) else { throw error }
+                if failure.isForOperations { maximumCompares = names.count / 2 }
+            }
+        }
+        let newer = RangeRequest(
+            key: follower.keys.entriesStart, rangeEnd: follower.keys.rangeEnd, limit: 1, keysOnly: true,
+            minModRevision: replica.revision + 1)
+        let response = try await client.call(newer, deadline: deadline)
+        // A deletion changes the number of keys.
+        return response.header.clusterID == replica.clusterID && response.unread.isEmpty && response.count == replica.keyCount
+    }
+}

@@ -82,30 +82,6 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
         return try await follower.current(until: .now + client.callTimeout)
     }
 
-    /// Whether entries that an edit has read, without changing any, are still those in etcd.
-    ///
-    /// - Parameter names: the names of the entries; nil for all.
-    private nonisolated(nonsending) func isLatest(_ replica: EtcdReplica.View, of names: Set<String>?) async throws -> Bool {
-        let deadline = ContinuousClock.now + client.callTimeout
-        if let names, 1...EntryRevisions.maximumCompares ~= names.count {
-            guard let compares = follower.read({ $0.compares(of: names, read: replica.entries) }) else { return false }
-            // Without an operation, a member responds without the others, and may lag behind them.
-            let request = TxnRequest(compares: compares, success: [.range(RangeRequest(key: keys.fence, keysOnly: true))])
-            do {
-                let response = try await client.call(request, deadline: deadline)
-                return response.header.clusterID == replica.clusterID && response.succeeded
-            } catch {
-                // The cluster takes fewer comparisons.
-                guard EtcdFailure(tooLarge: error) != nil else { throw error }
-            }
-        }
-        let newer = RangeRequest(
-            key: keys.entriesStart, rangeEnd: keys.rangeEnd, limit: 1, keysOnly: true, minModRevision: replica.revision + 1)
-        let response = try await client.call(newer, deadline: deadline)
-        // A deletion changes the number of keys.
-        return response.header.clusterID == replica.clusterID && response.unread.isEmpty && response.count == replica.keyCount
-    }
-
     /// Reports changes as they arrive, and whether the cluster can be reached.
     public func watch(
         since revision: StorageRevision?, on queue: DispatchQueue, _ report: @escaping @Sendable (StorageEvent) -> Void
@@ -176,7 +152,7 @@ public final class EtcdBackend: StorageBackend, CommittingBackend {
                 // Everything was stored already.
                 if case .success = result, edited.readKeys?.isEmpty == true, outcomes.values.contains(true) { return unchanged }
                 // An edit that throws or changes nothing may have read outdated entries.
-                if try await isLatest(latest, of: edited.readKeys) { return unchanged }
+                if try await transaction.isLatest(latest, of: edited.readKeys) { return unchanged }
             }
             latest = try await newer(than: latest)
         }

@@ -24,8 +24,8 @@ struct EtcdTransaction: Sendable {
     // The revision in which the token was last written; 0 if it is not stored. Before the attempt, if its outcome is unknown.
     private var revision: Int64 = 0
     // Lower after the cluster has refused as many.
-    private var maximumCompares = EntryRevisions.maximumCompares
-    private let follower: EtcdFollower
+    var maximumCompares = EntryRevisions.maximumCompares
+    let follower: EtcdFollower
 
     init(_ follower: EtcdFollower) {
         (client, self.follower) = (follower.client, follower)

@@ -267,6 +267,24 @@ import Testing
         try await store.close()
     }
 
+    @Test("A cluster that has refused a number of comparisons is not asked for as many again")
+    func fewerComparisons() async throws {
+        let compared = Recorder<Int>()
+        let member = try ScriptedMember(range: Self.range([], at: 5)) { _, connection in
+            connection.create()
+            connection.receiveEnd()
+        }
+        member.answerTransactions { request throws(EtcdFailure) in
+            compared.record(request.compares.count)
+            throw EtcdFailure(code: 3, message: "etcdserver: too many operations in txn request")
+        }
+        let backend = try backend(member)
+        for count in [20, 20, 10] {
+            _ = try await backend.edit { $0.readKeys = Set((0..<count).map { "\($0)" }) }
+        }
+        #expect(compared.elements == [20, 10])
+    }
+
     // MARK: - Transactions whose event does not come
 
     /// What a member sends after a transaction has written 2 to "a" and "b" at revision 6.
