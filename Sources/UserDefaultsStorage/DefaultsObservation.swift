@@ -27,7 +27,6 @@ struct DefaultsObservation: Sendable {
         return !bytes.isEmpty && bytes.first != UInt8(ascii: "@") && !bytes.contains(UInt8(ascii: "."))
     }
 
-    /// Records that another watch of the domain begins.
     mutating func beginWatch() -> Actions {
         watches += 1
         return update()

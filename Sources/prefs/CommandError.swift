@@ -3,7 +3,6 @@ import ObservableStorage
 
 /// The reason why a command ends early.
 enum CommandError: Error, Equatable {
-    /// The key has no value.
     case noSuchKey(String)
     /// The command line is invalid; the synopsis is the usage of the command, or nil if none was recognized.
     case usage(String, synopsis: String? = nil)

@@ -85,7 +85,6 @@ struct Prefs {
         dispatchMain()
     }
 
-    /// Runs the command that the arguments of the process name.
     private static func run(_ arguments: [String], _ output: Output) throws {
         switch arguments.first {
         case nil: throw CommandError.usage("a command is missing")

@@ -177,7 +177,6 @@ final class EtcdFollower: Sendable {
         state.withLock { $0.attempts[attempt] = .expected(edited, over: base) }
     }
 
-    /// Stops expecting the event of a transaction.
     func forget(_ attempt: String) {
         state.withLock { _ = $0.attempts.removeValue(forKey: attempt) }
     }

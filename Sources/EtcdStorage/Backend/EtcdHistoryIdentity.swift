@@ -21,7 +21,6 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
     private var isOutdated = false
     private var hasEnded = false
 
-    /// Begins without a number and a name.
     init(clusterID: UInt64) {
         cluster = String(clusterID, radix: 16)
     }
@@ -98,6 +97,5 @@ extension TxnRequest {
 }
 
 extension EntryKeys {
-    /// The reserved key of the history's number.
     var history: [UInt8] { reservedKey("history") }
 }

@@ -11,9 +11,7 @@ struct EtcdReplica: Sendable {
     private let keys: EntryKeys
     // Computed once, because each key is compared with them.
     private let historyKey, entriesStart: [UInt8]
-    /// The state on which edits are based.
     private(set) var view: View
-    /// The keys of the entries and their revisions.
     private(set) var revisions: EntryRevisions
     // The values of the entries until the snapshot is complete.
     private var values: [String: PropertyListValue] = [:]
@@ -180,7 +178,6 @@ struct EtcdReplica: Sendable {
         }
     }
 
-    /// The errors for duplicates, by key.
     var failures: [[UInt8]: StorageError] { revisions.duplicateNames.mapValues { failure(of: $0) } }
 
     private func failure(of duplicate: String) -> StorageError {

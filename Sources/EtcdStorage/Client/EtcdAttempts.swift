@@ -2,7 +2,6 @@
 struct EtcdAttempts: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// How a request is sent again.
     typealias Retry = (changesMember: Bool, renewsToken: Bool, delay: Duration)
 
     private static let maximumRenewals = 2
@@ -14,7 +13,6 @@ struct EtcdAttempts: Sendable {
     private var renewals = 0
     private var delays = 0
 
-    /// - Parameter members: the number of members of the cluster.
     init(members: Int) {
         self.members = members
     }
@@ -80,11 +78,9 @@ extension Duration {
 ///
 /// An error that a member responds with is an ``EtcdFailure`` instead, unless another member is tried.
 struct EtcdUnavailable: Error, CustomStringConvertible {
-    /// The last error.
     let error: any Error
     /// Whether the request may have taken effect, or still do so.
     let mayHaveArrived: Bool
 
-    /// A sentence with the reason.
     var description: String { "no member of the etcd cluster responds (\(error))" }
 }

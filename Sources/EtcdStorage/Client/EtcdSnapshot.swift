@@ -1,7 +1,6 @@
 /// The keys of a range with their values, as they were at one revision.
 struct EtcdSnapshot: Sendable, Hashable {
     var clusterID: UInt64
-    /// The revision at which they were read.
     var revision: Int64
     /// The keys in the order of their bytes; without values if only keys were requested.
     var keyValues: [KeyValue]

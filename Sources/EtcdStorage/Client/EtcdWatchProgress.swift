@@ -3,7 +3,6 @@
 /// Across reconnections, each revision is delivered at most once, completely, and in rising order. A member's progress responses never
 /// advance the watch: in etcd before 3.4.25 they can overtake events.
 struct WatchProgress: Sendable {
-    /// The meaning of a message.
     enum Outcome: Sendable, Hashable {
         /// The watch has begun.
         case created
@@ -13,18 +12,14 @@ struct WatchProgress: Sendable {
         case isBehind
         /// The delivered revisions cannot be continued: all keys have to be read again.
         case reset
-        /// The watch has ended.
         case ended(EtcdFailure)
     }
 
-    /// All events of a revision.
     struct Revision: Sendable, Hashable {
         let number: Int64
-        /// The events, in etcd's order.
         var events: [WatchEvent]
     }
 
-    /// The cluster whose history is watched.
     let clusterID: UInt64
     /// The last revision that was delivered completely.
     private(set) var revision: Int64
@@ -35,7 +30,6 @@ struct WatchProgress: Sendable {
     // The last revision of a message that is continued by the next one, and the memory that its events take in bytes.
     private var incomplete: Revision?
     private var incompleteSize = 0
-    // The maximum of that size.
     private let memoryLimit: Int
     /// Whether nothing was delivered between the last two responses to heartbeats.
     private(set) var isQuiet = false
@@ -112,13 +106,10 @@ struct WatchProgress: Sendable {
 
 extension WatchProgress {
     enum Comparison: Sendable, Hashable {
-        /// Everything was delivered.
         case isComplete
         /// There are differences, perhaps because events are in transit: another comparison has to follow soon.
         case isSuspect
-        /// Events were lost.
         case isLost
-        /// The history is another one.
         case isReplaced
     }
 

@@ -27,7 +27,6 @@ extension HPACK {
     /// The codes of one length.
     private struct Group {
         let length: Int
-        /// The first code.
         let first: UInt32
         /// The last code, padded with ones to 32 bits. Larger windows begin with a longer code.
         let limit: UInt32

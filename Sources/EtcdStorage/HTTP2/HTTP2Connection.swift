@@ -21,7 +21,6 @@ actor HTTP2Connection {
     private(set) var channel: SocketChannel?
     /// The frames of the connection. Every call may produce output, which ``flush()`` sends.
     var session = HTTP2Session()
-    /// How often something was received.
     private(set) var arrivals = 0
     // Whether nothing has arrived since a call began to wait whose deadline has passed.
     private var isSilent = false
@@ -33,7 +32,6 @@ actor HTTP2Connection {
         executor.asUnownedSerialExecutor()
     }
 
-    /// Whether the connection takes another request.
     nonisolated var isUsable: Bool {
         isAvailable.load(ordering: .acquiring)
     }
@@ -170,7 +168,6 @@ actor HTTP2Connection {
         updateAvailability()
     }
 
-    /// Sends the output of the session.
     func flush() {
         let output = session.takeOutput()
         guard failure == nil, !output.isEmpty else { return }

@@ -29,10 +29,8 @@ struct HTTP2Exchange: Sendable {
     /// The status of the response, from 200 to 999; nil until its head has arrived.
     var status: Int? { fields[":status"].flatMap { Int($0) } }
 
-    /// Whether nothing more arrives.
     var hasEnded: Bool { trailers != nil || failure != nil }
 
-    /// Whether both sides have ended.
     var isClosed: Bool { pending == nil && hasEnded }
 
     /// The number of bytes that wait for flow control.
@@ -79,7 +77,6 @@ struct HTTP2Exchange: Sendable {
 
     // MARK: - Receiving
 
-    /// Receives the head or the trailers.
     mutating func receive(_ fields: [HTTPField], isEnd: Bool) throws(HTTP2Violation) {
         guard trailers == nil else { throw .frameOrder }
         guard self.fields.isEmpty else {
@@ -110,7 +107,6 @@ struct HTTP2Exchange: Sendable {
         if isEnd { trailers = [] }
     }
 
-    /// Removes and returns the part of the body that has arrived.
     mutating func takeBody() -> [UInt8] {
         defer { body = [] }
         return body

@@ -27,9 +27,7 @@ struct HTTP2FrameHead: Hashable, Sendable {
         static let priority = Flags(rawValue: 0x20)
     }
 
-    /// The size of the payload in bytes.
     var length: Int
-    /// The type of the frame; nil if unknown.
     var kind: Kind?
     var flags: Flags
     /// The stream; 0 for the connection.
@@ -87,14 +85,12 @@ enum HTTP2ErrorCode {
 }
 
 extension Collection<UInt8> {
-    /// The number that the bytes represent in big-endian order.
     var bigEndian: UInt32 {
         reduce(0) { $0 << 8 | UInt32($1) }
     }
 }
 
 extension UInt32 {
-    /// The four bytes of the number in big-endian order.
     var bigEndianBytes: [UInt8] {
         stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
     }

@@ -11,7 +11,6 @@ struct HTTP2FrameReader: Sendable {
     // A header block whose frames are still arriving.
     private var headers: Frame?
 
-    /// Appends bytes for ``next(isFirst:)``.
     mutating func append(_ bytes: [UInt8]) {
         if input.isEmpty { input = bytes[...] } else { input += bytes }
     }

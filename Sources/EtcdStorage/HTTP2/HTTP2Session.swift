@@ -20,7 +20,6 @@ struct HTTP2Session: Sendable {
     private var nextStream: UInt32
     private(set) var hasOpened = false
     private var settings = HTTP2ServerSettings()
-    /// Whether the server has sent its first settings.
     private(set) var hasSettings = false
     private var isGoingAway = false
     // How many bytes this side may send on all streams. The sum of two windows may overflow an Int of 32 bits.
@@ -42,14 +41,12 @@ struct HTTP2Session: Sendable {
         HTTP2FrameHead.append(.windowUpdate, number: UInt32(Self.largestWindow - Self.initialWindow), to: &output)
     }
 
-    /// Whether another stream can be opened at present.
     var canOpen: Bool {
         // Those that have failed are counted only if that matters.
         !isGoingAway && nextStream <= Int32.max
             && (exchanges.count < settings.maximumStreams || exchanges.values.count { $0.failure == nil } < settings.maximumStreams)
     }
 
-    /// Removes and returns the bytes for the server.
     mutating func takeOutput() -> [UInt8] {
         defer { output = [] }
         return output
@@ -134,7 +131,6 @@ struct HTTP2Session: Sendable {
 
     // MARK: - Receiving
 
-    /// Receives bytes of the server.
     mutating func receive(_ bytes: [UInt8]) throws(HTTP2Violation) {
         reader.append(bytes)
         while let (head, payload) = try reader.next(isFirst: !hasSettings) { try receive(head, payload) }

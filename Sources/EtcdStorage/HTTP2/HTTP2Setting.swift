@@ -14,14 +14,11 @@ enum HTTP2Setting: UInt16, Sendable {
 
 /// The settings of a server, with the defaults until it has sent them.
 struct HTTP2ServerSettings: Sendable {
-    /// The maximum number of concurrent streams.
     private(set) var maximumStreams = UInt32.max
     /// The window of a new stream for sending.
     private(set) var initialWindow = Int64(HTTP2Session.initialWindow)
-    /// The maximum payload of a frame.
     private(set) var payloadSize = HTTP2FrameHead.defaultPayloadSize
 
-    /// Applies the payload of a SETTINGS frame.
     mutating func apply(_ payload: ArraySlice<UInt8>) throws(HTTP2Violation) {
         guard payload.count.isMultiple(of: 6) else { throw .frameSize }
         var rest = payload

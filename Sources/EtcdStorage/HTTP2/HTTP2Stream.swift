@@ -7,7 +7,6 @@ final class HTTP2Stream: Sendable {
     private let id: UInt32
     private let connection: HTTP2Connection
 
-    /// Creates the stream of a response that has begun.
     init(_ id: UInt32, of connection: HTTP2Connection, status: Int, fields: [HTTPField]) {
         (self.id, self.connection, self.status, self.fields) = (id, connection, status, fields)
     }

@@ -2,7 +2,6 @@ import FoundationSubset
 
 /// Why a request to a server failed, and whether the server may have received it.
 struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The cause of the failure.
     enum Reason: Hashable, Sendable {
         /// The host name cannot be resolved, with the resolver's reason.
         case unknownHost(String)
@@ -34,7 +33,6 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// server.
     let mayHaveArrived: Bool
 
-    /// A sentence that names the server and the reason.
     var description: String {
         "\(endpoint): \(reason)"
     }

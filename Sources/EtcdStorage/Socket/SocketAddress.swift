@@ -4,7 +4,6 @@ import FoundationSubset
 package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// A name, an IPv4 address, or an IPv6 address without brackets.
     let host: String
-    /// The TCP port.
     let port: UInt16
 
     /// The host and port as in a URL, with brackets around an IPv6 address.
@@ -25,10 +24,8 @@ struct SocketAddress: Sendable {
         withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: bytes) }
     }
 
-    /// The address family, such as `AF_INET`.
     var family: Int32 { Int32(storage.ss_family) }
 
-    /// Calls a system function with the address.
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         withUnsafePointer(to: storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, size) } }
     }

@@ -52,7 +52,6 @@ final class SocketChannel {
         close()
     }
 
-    /// Whether bytes can be sent.
     var isReady: Bool { filter?.isReady ?? true }
 
     /// The number of bytes that the socket has not accepted yet.

@@ -146,7 +146,6 @@ extension TLSConfiguration {
 }
 
 extension TLSConfiguration.PEM {
-    /// The path for errors.
     fileprivate var source: String {
         switch self {
         case .file(let path): path

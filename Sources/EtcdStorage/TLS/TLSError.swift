@@ -11,7 +11,6 @@ enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The connection ended without a closing alert of TLS: data may be missing.
     case truncated(peer: String, isReady: Bool)
 
-    /// The failure, its reason and the remedy.
     var description: String {
         switch self {
         case .untrusted(let peer, let name, let code, let reason):

@@ -143,7 +143,6 @@ final class TLSSession: ByteFilter {
         state = .open
     }
 
-    /// The protocol that the server has selected; nil if it has selected none.
     private var selectedProtocol: String? {
         var start: UnsafePointer<UInt8>?
         var count: UInt32 = 0

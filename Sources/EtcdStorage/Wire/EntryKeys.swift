@@ -6,7 +6,6 @@
 /// Names are not normalized. Two names that differ only in their Unicode normalization are therefore two keys in etcd, although they are
 /// equal as Swift strings: code that collects entries by name has to compare the bytes of the keys as well.
 struct EntryKeys: Sendable, Hashable {
-    /// The meaning of a key in etcd.
     enum Meaning: Sendable, Hashable {
         /// The key of an entry, with its name in the UTF-8 of the key.
         case entry(String)
@@ -16,7 +15,6 @@ struct EntryKeys: Sendable, Hashable {
         case foreign
     }
 
-    /// The first key under the prefix.
     let start: [UInt8]
 
     /// Creates the keys under a prefix, to which a slash is added if it does not end with one. An empty prefix means all keys of etcd.
@@ -45,7 +43,6 @@ struct EntryKeys: Sendable, Hashable {
         return false
     }
 
-    /// A key of the backend.
     func reservedKey(_ name: String) -> [UInt8] {
         start + [0] + name.utf8
     }

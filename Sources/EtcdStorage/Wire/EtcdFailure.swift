@@ -4,7 +4,6 @@
 struct EtcdFailure: Error, Sendable, Hashable {
     /// The gRPC code; nil if the response is not gRPC's: that of a proxy, or bytes that cannot be read.
     let code: Int?
-    /// The message in etcd's words.
     let message: String
     /// The HTTP status; nil for responses of gRPC, whose status is always 200.
     let httpStatus: Int?
@@ -64,7 +63,6 @@ extension EtcdFailure {
         }
     }
 
-    /// A transaction has too many operations.
     var isForOperations: Bool { code == 3 && message.contains("too many operations") }
 
     /// The failure of a request that is too large, or, with code 8, whose response is; nil for any other error.
@@ -85,7 +83,6 @@ extension EtcdFailure {
     /// Authentication is disabled, so that there are no tokens.
     var isAuthenticationDisabled: Bool { code == 9 && message.contains("authentication is not enabled") }
 
-    /// The user does not have the permission.
     var isPermissionDenied: Bool { code == 7 }
 
     /// The lease does not exist, or has expired.
@@ -113,7 +110,6 @@ extension EtcdFailure {
 }
 
 extension EtcdFailure: CustomStringConvertible {
-    /// The message with the codes.
     var description: String {
         let codes = [code.map { "code \($0)" }, httpStatus.map { "HTTP \($0)" }].compactMap(\.self)
         return codes.isEmpty ? message : "\(message) (\(codes.joined(separator: ", ")))"

@@ -1,12 +1,10 @@
 /// A request to etcd: a unary gRPC call, and how its response is read.
 protocol EtcdRequest: Sendable {
-    /// The response of etcd.
     associatedtype Response: ProtobufMessage
 
     /// The path of the call: a slash, the service, a slash, and the method.
     var path: String { get }
 
-    /// Writes the fields of the message.
     func write(to writer: inout ProtobufWriter)
 
     /// Whether the request only reads, so that it does not matter whether it arrives. False by default.
@@ -23,7 +21,6 @@ extension EtcdRequest {
     }
 }
 
-/// The header of every response.
 struct ResponseHeader: ProtobufMessage, Hashable {
     /// The cluster, by which another one at the same address is detected.
     var clusterID: UInt64 = 0
@@ -39,7 +36,6 @@ struct ResponseHeader: ProtobufMessage, Hashable {
     }
 }
 
-/// A key with its value and revisions.
 struct KeyValue: ProtobufMessage, Hashable {
     var key: [UInt8] = []
     var value: [UInt8] = []

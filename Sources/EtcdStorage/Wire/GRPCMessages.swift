@@ -2,7 +2,6 @@
 ///
 /// Each message has a prefix of five bytes: a flag for compression, which is never requested here, and its length in big-endian order.
 package struct GRPCMessageSplitter: Sendable {
-    /// The maximum size of a message in bytes.
     private static let maximumSize = 64 << 20
 
     // The bytes that have arrived after the last returned message.
@@ -11,7 +10,6 @@ package struct GRPCMessageSplitter: Sendable {
     /// Whether no bytes are left, so that the stream may end here.
     var isEmpty: Bool { rest.isEmpty }
 
-    /// Appends bytes for ``next()``.
     mutating func append(_ bytes: [UInt8]) {
         if rest.isEmpty { rest = bytes[...] } else { rest += bytes }
     }

@@ -2,9 +2,7 @@
 enum LeaseRequest: EtcdRequest, Hashable {
     /// Grants a lease with a time to live in seconds.
     case grant(timeToLive: Int64)
-    /// Renews a lease for its time to live.
     case keepAlive(Int64)
-    /// Revokes a lease, and deletes its keys.
     case revoke(Int64)
 
     var path: String {

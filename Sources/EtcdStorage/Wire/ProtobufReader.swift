@@ -2,11 +2,9 @@
 enum ProtobufWireType: UInt8, Sendable, Hashable {
     /// An integer with seven bits in each byte, the lowest first.
     case varint = 0
-    /// Eight bytes.
     case fixed64 = 1
     /// A varint with the number of bytes, followed by the bytes.
     case lengthDelimited = 2
-    /// Four bytes.
     case fixed32 = 5
 }
 
@@ -31,7 +29,6 @@ struct ProtobufReader: Sendable {
     // The remaining memory for values that have not been read, in bytes.
     private var memory = Self.memoryLimit
 
-    /// Creates a reader at the beginning of a message.
     init(_ bytes: [UInt8]) {
         (self.bytes, end) = (bytes, bytes.count)
     }
@@ -59,13 +56,11 @@ struct ProtobufReader: Sendable {
         return Number(truncatingIfNeeded: try varint())
     }
 
-    /// Reads true or false.
     mutating func boolean() throws(EtcdFailure) -> Bool {
         try expect(.varint)
         return try varint() != 0
     }
 
-    /// Reads bytes.
     mutating func byteArray() throws(EtcdFailure) -> [UInt8] {
         let content = try content()
         try reserve([UInt8].memorySize(count: content.count))
@@ -107,7 +102,6 @@ struct ProtobufReader: Sendable {
         return later
     }
 
-    /// Skips a value of any type.
     mutating func skip() throws(EtcdFailure) {
         switch field.wireType {
         case .varint: _ = try varint()
@@ -141,7 +135,6 @@ extension [UInt8] {
     /// The memory of an array with a number of bytes, including its header.
     static func memorySize(count: Int) -> Int { count > 0 ? count + 32 : 0 }
 
-    /// The memory of the array in bytes, including its header.
     var memorySize: Int { Self.memorySize(count: count) }
 }
 
@@ -187,7 +180,6 @@ extension ProtobufReader {
 
 /// A message that is read field by field, in any order.
 protocol ProtobufMessage: Sendable {
-    /// Creates the value of a message without fields.
     init()
 
     /// Reads the value of a field, or skips it.
@@ -207,7 +199,6 @@ extension ProtobufMessage {
         try self.init(from: &reader)
     }
 
-    /// Decodes a message.
     init(message: [UInt8]) throws(EtcdFailure) {
         try self.init(unread: ProtobufReader(message))
     }

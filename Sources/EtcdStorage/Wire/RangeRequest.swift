@@ -32,7 +32,6 @@ struct RangeRequest: EtcdRequest, Hashable {
         var header = ResponseHeader()
         /// The keys with their values, before they are decoded.
         var unread: [ProtobufReader] = []
-        /// Whether there are more keys than the limit.
         var hasMore = false
         /// The number of keys in the range, regardless of the limit.
         var count: Int64 = 0

@@ -15,7 +15,6 @@ struct TxnRequest: EtcdRequest, Hashable {
         var rangeEnd: [UInt8] = []
         /// Whether the stored revision has to be less than the other one, instead of equal to it.
         var isLess = false
-        /// The revision to compare with.
         var modRevision: Int64
 
         func write(to writer: inout ProtobufWriter) {
@@ -34,7 +33,6 @@ struct TxnRequest: EtcdRequest, Hashable {
         case range(RangeRequest)
         /// Writes a key, with a lease unless it is 0.
         case put(key: [UInt8], value: [UInt8], lease: Int64 = 0)
-        /// Deletes a key.
         case delete(key: [UInt8])
 
         /// Writes the operation, a member of a `oneof`.
@@ -60,11 +58,9 @@ struct TxnRequest: EtcdRequest, Hashable {
         for operation in failure { writer.message(3, operation.write) }
     }
 
-    /// Which list was run, and what was read.
     struct Response: ProtobufMessage, Hashable {
         /// The header, whose revision is that of the writes if there are any.
         var header = ResponseHeader()
-        /// Whether the comparisons held.
         var succeeded = false
         /// The keys that each operation has read; nil for an operation that writes.
         var ranges: [[KeyValue]?] = []
@@ -83,7 +79,6 @@ struct TxnRequest: EtcdRequest, Hashable {
         }
     }
 
-    /// The result of an operation.
     private struct Result: ProtobufMessage {
         var range: [KeyValue]?
         var isKnown = false

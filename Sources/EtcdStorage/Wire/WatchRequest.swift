@@ -35,7 +35,6 @@ struct WatchRequest: Sendable, Hashable {
     }
 }
 
-/// A change of one key.
 struct WatchEvent: ProtobufMessage, Hashable {
     /// Whether the key was deleted instead of written.
     var isDelete = false
@@ -60,13 +59,11 @@ struct WatchEvent: ProtobufMessage, Hashable {
     }
 }
 
-/// A message on the stream of watches.
 struct WatchResponse: ProtobufMessage, Hashable {
     /// The header, whose revision may be higher than that of the events.
     var header = ResponseHeader()
     /// Whether the watch has begun. A refused watch is created and cancelled at once.
     var isCreated = false
-    /// Whether the watch has ended.
     var isCanceled = false
     /// Whether the next message of this watch continues this one.
     var isFragment = false

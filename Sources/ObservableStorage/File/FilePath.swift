@@ -142,7 +142,6 @@ package struct ResolvedPath: Sendable {
         openFolder = folder
     }
 
-    /// The folder and the name.
     var path: String {
         folder == "/" ? "/" + name : folder + "/" + name
     }
@@ -169,7 +168,6 @@ package struct ResolvedPath: Sendable {
         }
     }
 
-    /// Another name in the same folder.
     func sibling(_ name: String) -> ResolvedPath {
         openFolder.map { ResolvedPath(name, in: $0) } ?? ResolvedPath(name, in: folder)
     }

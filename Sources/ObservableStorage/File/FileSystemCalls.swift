@@ -89,7 +89,6 @@ package struct SystemError: Error, Sendable, Hashable {
         self.code = code
     }
 
-    /// The system's own description.
     var reason: String {
         String(cString: strerror(code))
     }
@@ -99,7 +98,6 @@ package struct SystemError: Error, Sendable, Hashable {
         step.map { "\(reason) (\($0))" } ?? reason
     }
 
-    /// Whether there is no file at the path.
     var isMissing: Bool {
         code == ENOENT || code == ENOTDIR
     }

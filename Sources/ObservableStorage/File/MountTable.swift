@@ -197,12 +197,10 @@
             type = String(fields[dash + 1])
         }
 
-        /// Parses the whole file.
         static func parse(_ text: String) -> [MountInfo] {
             text.split(separator: "\n").compactMap(MountInfo.init)
         }
 
-        /// Opens the file; returns nil if that fails.
         fileprivate static func open(_ calls: FileSystemCalls) -> Int32? {
             calls.ifPossible { () throws(SystemError) in try calls.openFile(ResolvedPath("mountinfo", in: "/proc/self"), O_RDONLY) }
         }

@@ -25,7 +25,6 @@ struct PathWalk: Sendable {
     /// The file on the path that is followed by other names; nil if there is none.
     private(set) var obstacle: ResolvedPath?
 
-    /// Starts at the root.
     init(_ path: String) {
         push(path)
     }

@@ -21,12 +21,10 @@ extension ResolvedPath {
         sibling(".\(stem).lock")
     }
 
-    /// The folder of the edit logs of open stores.
     var editLogs: ResolvedPath {
         sibling(".\(stem).edits")
     }
 
-    /// The journal of edits that are not in the file yet.
     var journal: ResolvedPath {
         sibling(".\(stem).journal")
     }
@@ -83,7 +81,6 @@ extension ResolvedPath {
         return sibling(quarantinePrefix + time.filter { $0 != "-" && $0 != ":" && $0 != "Z" } + "." + digits + "Z")
     }
 
-    /// Whether a name is that of a malformed file of this property list.
     func isQuarantine(_ name: String) -> Bool {
         let start = quarantinePrefix.utf8
         guard name.utf8.starts(with: start) else { return false }

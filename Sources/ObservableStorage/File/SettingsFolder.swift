@@ -32,7 +32,6 @@ enum SettingsFolder {
         return "\(folder)/\(suite).plist"
     }
 
-    /// Whether a suite can have a name.
     static func isName(_ suite: String) -> Bool {
         !["", ".", ".."].contains(suite) && !suite.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
     }

@@ -4,7 +4,6 @@ import FoundationSubset
 ///
 /// The rules are functions of the system and of the process's home folder, so that those of every system can be tested on each.
 struct SystemRules: Sendable {
-    /// Systems with rules of their own.
     enum System: Sendable {
         case linux
         case macOS

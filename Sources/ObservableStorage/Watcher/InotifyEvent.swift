@@ -19,9 +19,7 @@
         static let folderOfMissing = folder | UInt32(IN_CREATE)
         /// The mask for the file itself: all writes, also through other hard links.
         static let file = UInt32(IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW)
-        /// The events of renaming a file to a watched name.
         static let renaming = UInt32(IN_MOVED_FROM | IN_MOVED_TO)
-        /// The event of writing a watched file.
         static let writing = UInt32(IN_MODIFY)
 
         /// Calls a closure for each event in the bytes read from an instance.

@@ -9,7 +9,6 @@
 
         private static let bufferSize = 64 * 1024
 
-        /// The shared instance of this process.
         static let shared = InotifyHub(calls: .system)
 
         let calls: InotifyCalls
@@ -36,7 +35,6 @@
             }
         }
 
-        /// Whether the kernel reports mounts.
         var reportsMounts: Bool {
             mountReports.withLock { $0 }
         }
@@ -162,11 +160,9 @@
         var open: @Sendable () -> Int32
         /// Adds events to the watch of the inode at a path, and returns the watch.
         var watch: @Sendable (_ instance: Int32, _ path: String, _ mask: UInt32) -> Int32
-        /// Ends a watch.
         var unwatch: @Sendable (_ instance: Int32, _ watch: Int32) -> Int32
         /// The type of the file system with a file's device number, as the kernel names it; nil if it is unknown.
         var fileSystemType: @Sendable (_ device: UInt64) -> String?
-        /// Whether a folder or file is a mount point.
         var isMountPoint: @Sendable (_ path: String) -> Bool
         /// Calls a listener each time something is mounted or unmounted; returns false if the kernel does not report that.
         var watchMounts: @Sendable (@escaping MountTable.Listener) -> Bool

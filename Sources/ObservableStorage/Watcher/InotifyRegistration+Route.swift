@@ -14,7 +14,6 @@
             var target = TargetState.ready
             /// Each link that was followed, and the last name looked up: every other name is on the path to one of these.
             var ends: [String] = []
-            /// The file, if it is a mount point.
             var mountedFile: String?
 
             /// The keys that this route needs and the other one does not.

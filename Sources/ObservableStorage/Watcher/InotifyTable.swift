@@ -62,7 +62,6 @@
             return others
         }
 
-        /// The subscribers that an event concerns.
         func subscribers(of event: InotifyEvent) -> [InotifyRegistration] {
             if event.contains(IN_Q_OVERFLOW) { return all }
             guard let names = watches[event.watch] else { return [] }

@@ -3,7 +3,6 @@
     import FoundationSubset
 
     extension VnodeCalls {
-        /// The system's own calls.
         static let live = VnodeCalls(
             // O_EVTONLY does not prevent the volume from being unmounted; without O_NONBLOCK, opening a pipe would block.
             openFlags: O_EVTONLY | O_NONBLOCK,

@@ -161,7 +161,6 @@ struct WatchError: Error, Sendable, Hashable {
 }
 
 extension WatchError {
-    /// An error that the system reported for a path.
     init(_ error: SystemError, at path: String) {
         let reason = error.code == EILSEQ ? "the target of the link \(path) is not UTF-8" : "\(path): \(error.reason)"
         self.init(reason: reason, isForbidden: error.code == EACCES || error.code == EPERM, path: path)

@@ -11,11 +11,9 @@ struct Command: Sendable {
     let options: [String]
     /// The index of the operand FILE, which `--etcd` may replace; nil for a command that works on files only.
     let etcdOperand: Int?
-    /// The command with its operands and options.
     let usage: String
     /// The function of the command, in one line.
     let summary: String
-    /// Further explanation, in any number of lines.
     let details: String
     private let body: @Sendable (Arguments, Output) throws -> Void
 

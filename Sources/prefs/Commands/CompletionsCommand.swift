@@ -2,7 +2,6 @@ import EtcdStorage
 import ObservableStorage
 
 extension Command {
-    /// Prints a script that completes command lines, or the candidates that the scripts request.
     static let completions = Command(
         "completions", operands: "bash|zsh|fish", operandCount: 0...Int.max, options: ["--candidates"],
         usage: "prefs completions bash|zsh|fish",

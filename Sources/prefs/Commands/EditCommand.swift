@@ -99,7 +99,6 @@ private struct EditedCopy: Sendable {
         }
     }
 
-    /// Runs the editor on the copy until it exits.
     func openEditor() throws(CommandError) {
         let environment = ProcessInfo.processInfo.environment
         let editor = ["VISUAL", "EDITOR"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "vi"

@@ -42,13 +42,11 @@ extension Command {
         ("Exit status", "\(exitStatuses.enumerated().map { "\($0) \($1)" }.joined(separator: "; "))."),
     ]
 
-    /// The usage of the command and what it does.
     var explanation: String {
         let etcd = etcdOperand.map { "--etcd ENDPOINTS/PREFIX can replace \(placeholder(at: $0)): see etcd in prefs help." }
         return ["usage: \(usage)", summary, details, etcd ?? ""].filter { !$0.isEmpty }.joined(separator: "\n\n")
     }
 
-    /// The usages of all commands, and the sections.
     static var overview: String {
         """
         usage: prefs COMMAND ...

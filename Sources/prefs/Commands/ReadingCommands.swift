@@ -1,7 +1,6 @@
 import FoundationSubset
 import ObservableStorage
 
-// Commands that print entries.
 extension Command {
     static let read = Command(
         "read", operands: "FILE [KEY]",

@@ -1,7 +1,6 @@
 import FoundationSubset
 import ObservableStorage
 
-// Commands that edit entries in one transaction.
 extension Command {
     static let delete = Command(
         "delete", operands: "FILE [KEY]", options: [EntryPath.literalOption], etcdOperand: 0,

@@ -85,12 +85,10 @@ struct Merge {
     let copied: [String: PropertyListValue]
     let edited: [String: PropertyListValue]
 
-    /// The names of the entries that were edited.
     var editedKeys: Set<String> {
         Set(copied.keys).union(edited.keys).filter { copied[$0] != edited[$0] }
     }
 
-    /// The new value of an entry, given its present value.
     func value(of key: String, present: PropertyListValue?) throws(Conflict) -> PropertyListValue? {
         try Self.merged((original[key], copied[key], edited[key]), into: present, at: key)
     }

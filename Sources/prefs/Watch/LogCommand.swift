@@ -2,7 +2,6 @@ import FoundationSubset
 import ObservableStorage
 
 extension Command {
-    /// Prints the changes in a file's journal, or in the history of etcd.
     static let log = Command(
         "log", operands: "FILE [KEY]", options: ["--json", EntryPath.literalOption], etcdOperand: 0,
         summary: "Print who has changed what and when, from the file's journal or the history of etcd, the oldest change first.",
@@ -49,7 +48,6 @@ extension StorageCommit {
         return edit.oldValue == edit.newValue ? [] : [(path.text, edit)]
     }
 
-    /// The line of an edit as a JSON object.
     func json(of edit: Edit, _ key: String) -> String {
         let fields = [
             ("key", key.quoted), ("old", edit.oldValue?.json ?? "null"), ("new", edit.newValue?.json ?? "null"),

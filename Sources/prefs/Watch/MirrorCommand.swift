@@ -4,7 +4,6 @@ import FoundationSubset
 import ObservableStorage
 
 extension Command {
-    /// Keeps a file equal to the entries under a prefix in etcd, until it is stopped.
     static let mirror = Command(
         "mirror", operands: "ENDPOINTS/PREFIX FILE", etcdOperand: 0,
         summary: "Keep FILE equal to the entries under a prefix in etcd until interrupted; other programs watch FILE.",

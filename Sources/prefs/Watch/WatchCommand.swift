@@ -34,7 +34,6 @@ extension Command {
     }
 }
 
-/// Prints a line for each change, or displays a table on a terminal.
 struct WatchCommand {
     private let storage: EntryStorage
     /// The values to watch, each once and in the order given; all entries if empty.

@@ -2,13 +2,11 @@ import ObservableStorage
 
 /// The table that `prefs watch` displays on a terminal: a row for each key, with those of the last change marked.
 struct WatchTable {
-    /// What changes the table.
     enum Event {
         /// A key has changed, at a time of day.
         case change(WatchLine, time: String)
         /// The file cannot be read or watched.
         case failure(String)
-        /// The terminal has another size.
         case size(columns: Int, rows: Int)
     }
 
