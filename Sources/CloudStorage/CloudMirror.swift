@@ -45,9 +45,7 @@ public actor CloudMirror {
     var delays = 0
 
     /// The mirror's serial dispatch queue.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        executor.asUnownedSerialExecutor()
-    }
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// Creates a mirror of some keys of a store. Call ``start()`` to begin.
     ///
@@ -137,9 +135,7 @@ public actor CloudMirror {
     /// A new stream of later events, which ends when the mirror is released.
     ///
     /// An exceeded quota, a refused key and a rejected value are also reported in the store's `failures`.
-    public nonisolated var events: AsyncStream<Event> {
-        publisher.stream()
-    }
+    public nonisolated var events: AsyncStream<Event> { publisher.stream() }
 
     nonisolated func perform(_ body: @escaping @Sendable (isolated CloudMirror) -> Void) {
         executor.queue.async { [weak self] in self?.assumeIsolated(body) }

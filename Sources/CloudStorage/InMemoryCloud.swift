@@ -17,9 +17,7 @@ public final class InMemoryCloud: Sendable {
     }
 
     /// The present values.
-    public var values: [String: PropertyListValue] {
-        state.withLock { $0.values }
-    }
+    public var values: [String: PropertyListValue] { state.withLock { $0.values } }
 
     /// The cloud as another device sees it.
     public func makeRemote() -> any CloudRemote {

@@ -21,9 +21,7 @@ public final class ManagedUserDefaults: BlockingStorageBackend, @unchecked Senda
     }
 
     /// The name of the domain in errors.
-    public var name: String {
-        "managed \(backend.name)"
-    }
+    public var name: String { "managed \(backend.name)" }
 
     /// Reads the enforced entries.
     ///

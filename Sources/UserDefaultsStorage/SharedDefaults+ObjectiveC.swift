@@ -28,9 +28,7 @@
         }
 
         /// Distinguishes these observations from those of a superclass; never dereferenced.
-        var context: UnsafeMutableRawPointer {
-            Unmanaged.passUnretained(self).toOpaque()
-        }
+        var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
         override func observeValue(
             forKeyPath keyPath: String?, of object: Any?, change: [NSKeyValueChangeKey: Any]?, context: UnsafeMutableRawPointer?

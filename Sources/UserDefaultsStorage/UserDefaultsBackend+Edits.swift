@@ -52,7 +52,5 @@ extension UserDefaultsBackend {
 }
 
 extension PropertyListFormat {
-    fileprivate var foundation: PropertyListSerialization.PropertyListFormat {
-        self == .xml ? .xml : .binary
-    }
+    fileprivate var foundation: PropertyListSerialization.PropertyListFormat { self == .xml ? .xml : .binary }
 }

@@ -29,9 +29,7 @@
 
     extension NSNumber {
         /// Whether the number is a Boolean, which has its own class here.
-        var isBoolean: Bool {
-            type(of: self) == type(of: NSNumber(value: true))
-        }
+        var isBoolean: Bool { type(of: self) == type(of: NSNumber(value: true)) }
     }
 #else
     import Foundation
@@ -63,8 +61,6 @@
 
     extension NSNumber {
         /// Whether the number is a Boolean; other numbers in user defaults always have a wider type.
-        var isBoolean: Bool {
-            String(cString: objCType) == "c"
-        }
+        var isBoolean: Bool { String(cString: objCType) == "c" }
     }
 #endif

@@ -38,9 +38,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, CommittingBacken
     private static let changedDomain = "ObservableStorage.domain"
 
     /// The name of the domain in errors.
-    public var name: String {
-        "UserDefaults \(domain)"
-    }
+    public var name: String { "UserDefaults \(domain)" }
 
     /// Creates a backend for user defaults and the name of their domain, which they do not expose.
     ///
@@ -194,7 +192,5 @@ extension UserDefaultsBackend {
 
 extension Bundle {
     /// The application's bundle identifier, or else the name of its executable: the name of its own domain.
-    fileprivate static var applicationDomain: String {
-        main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-    }
+    fileprivate static var applicationDomain: String { main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
 }

@@ -150,9 +150,7 @@ final class EtcdFollower: Sendable {
     }
 
     /// The latest state of the keys; nil before everything was read.
-    var latest: EtcdReplica.View? {
-        read { $0.view }
-    }
+    var latest: EtcdReplica.View? { read { $0.view } }
 
     /// Reads from the replica under the lock; returns nil before everything was read.
     func read<Value: Sendable>(_ body: @Sendable (EtcdReplica) -> Value?) -> Value? {

@@ -26,9 +26,7 @@ struct EtcdHistoryIdentity: Sendable, Hashable {
     }
 
     /// The names of the history in this backend and in others.
-    var names: Set<String> {
-        [name, stored.map(name(of:)) ?? name]
-    }
+    var names: Set<String> { [name, stored.map(name(of:)) ?? name] }
 
     private func name(of number: UInt64) -> String {
         cluster + "." + String(number, radix: 16)

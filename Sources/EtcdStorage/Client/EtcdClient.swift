@@ -31,9 +31,7 @@ actor EtcdClient {
     /// How long a call may take: enough for two members to be tried.
     nonisolated var callTimeout: Duration { configuration.requestTimeout * 2 }
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor {
-        executor.asUnownedSerialExecutor()
-    }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// Creates a client, whose connections are opened when they are needed.
     ///

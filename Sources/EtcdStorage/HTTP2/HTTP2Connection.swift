@@ -28,13 +28,9 @@ actor HTTP2Connection {
     private(set) var failure: ConnectionError.Reason?
     let waiter: EventWaiter
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor {
-        executor.asUnownedSerialExecutor()
-    }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    nonisolated var isUsable: Bool {
-        isAvailable.load(ordering: .acquiring)
-    }
+    nonisolated var isUsable: Bool { isAvailable.load(ordering: .acquiring) }
 
     var hasTakenRequest: Bool { session.hasOpened }
 

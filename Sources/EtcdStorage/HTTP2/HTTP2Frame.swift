@@ -85,13 +85,9 @@ enum HTTP2ErrorCode {
 }
 
 extension Collection<UInt8> {
-    var bigEndian: UInt32 {
-        reduce(0) { $0 << 8 | UInt32($1) }
-    }
+    var bigEndian: UInt32 { reduce(0) { $0 << 8 | UInt32($1) } }
 }
 
 extension UInt32 {
-    var bigEndianBytes: [UInt8] {
-        stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
-    }
+    var bigEndianBytes: [UInt8] { stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) } }
 }

@@ -33,9 +33,7 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// server.
     let mayHaveArrived: Bool
 
-    var description: String {
-        "\(endpoint): \(reason)"
-    }
+    var description: String { "\(endpoint): \(reason)" }
 }
 
 extension ConnectionError.Reason: Error, CustomStringConvertible {

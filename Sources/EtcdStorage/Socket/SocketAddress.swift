@@ -7,9 +7,7 @@ package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     let port: UInt16
 
     /// The host and port as in a URL, with brackets around an IPv6 address.
-    package var description: String {
-        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
-    }
+    package var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
 /// A numeric address and port for system calls.

@@ -142,9 +142,7 @@ package struct ResolvedPath: Sendable {
         openFolder = folder
     }
 
-    var path: String {
-        folder == "/" ? "/" + name : folder + "/" + name
-    }
+    var path: String { folder == "/" ? "/" + name : folder + "/" + name }
 
     /// Creates a path that is already resolved. The root is its own folder.
     init(splitting path: String) {
@@ -173,9 +171,7 @@ package struct ResolvedPath: Sendable {
     }
 
     /// The path alone, which keeps no folder open.
-    var unopened: ResolvedPath {
-        ResolvedPath(name, in: folder)
-    }
+    var unopened: ResolvedPath { ResolvedPath(name, in: folder) }
 
     /// The path, with a folder that was opened there.
     func opened(in folder: OpenFolder?, foreignLink: (path: String, owner: uid_t?)? = nil) -> ResolvedPath {

@@ -81,9 +81,7 @@ struct FileStatus: Sendable, Hashable {
     }
 
     /// Whether a user other than this one and the superuser owns it or, unless it is a link, may write it.
-    var isOpenToOthers: Bool {
-        (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0)
-    }
+    var isOpenToOthers: Bool { (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0) }
 
     /// Whether only a user who may write the property list can have created this file beside it: in a folder that everybody may write, any
     /// user could.

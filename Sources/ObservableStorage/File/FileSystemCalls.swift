@@ -89,28 +89,20 @@ package struct SystemError: Error, Sendable, Hashable {
         self.code = code
     }
 
-    var reason: String {
-        String(cString: strerror(code))
-    }
+    var reason: String { String(cString: strerror(code)) }
 
     /// The system's own description, and the operation that failed, if it is given.
     func reason(_ step: String?) -> String {
         step.map { "\(reason) (\($0))" } ?? reason
     }
 
-    var isMissing: Bool {
-        code == ENOENT || code == ENOTDIR
-    }
+    var isMissing: Bool { code == ENOENT || code == ENOTDIR }
 
     /// Whether no descriptor or space was left, which closing files may free.
-    var isShortage: Bool {
-        [EMFILE, ENFILE, ENOSPC, EDQUOT].contains(code)
-    }
+    var isShortage: Bool { [EMFILE, ENFILE, ENOSPC, EDQUOT].contains(code) }
 
     /// Whether this user or this file system is denied the call, regardless of the number of attempts.
-    var isDenied: Bool {
-        [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(code)
-    }
+    var isDenied: Bool { [EPERM, EACCES, EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(code) }
 }
 
 // MARK: - Repeating calls

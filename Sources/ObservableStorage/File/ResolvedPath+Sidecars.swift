@@ -17,27 +17,17 @@ extension ResolvedPath {
         return start + suffix
     }
 
-    var lockFile: ResolvedPath {
-        sibling(".\(stem).lock")
-    }
+    var lockFile: ResolvedPath { sibling(".\(stem).lock") }
 
-    var editLogs: ResolvedPath {
-        sibling(".\(stem).edits")
-    }
+    var editLogs: ResolvedPath { sibling(".\(stem).edits") }
 
-    var journal: ResolvedPath {
-        sibling(".\(stem).journal")
-    }
+    var journal: ResolvedPath { sibling(".\(stem).journal") }
 
     /// The copy from which the file is restored if its writer dies while it writes it in place.
-    var copy: ResolvedPath {
-        sibling(".\(stem).copy")
-    }
+    var copy: ResolvedPath { sibling(".\(stem).copy") }
 
     /// The name of such a copy in a folder for the copies of several files.
-    var nameOfCopy: String {
-        ".\(stem).\(String(Self.hash(folder), radix: 16)).copy"
-    }
+    var nameOfCopy: String { ".\(stem).\(String(Self.hash(folder), radix: 16)).copy" }
 
     // FNV-1a: unlike `Hashable`, the same in every process.
     private static func hash(_ name: String) -> UInt64 {
@@ -69,9 +59,7 @@ extension ResolvedPath {
 // MARK: - Malformed files
 
 extension ResolvedPath {
-    private var quarantinePrefix: String {
-        stem + ".corrupt-"
-    }
+    private var quarantinePrefix: String { stem + ".corrupt-" }
 
     /// The new path of a malformed file: `NAME.corrupt-20261120T101500.123456Z`, in UTC, so that names sort by age.
     func quarantine(at date: Date) -> ResolvedPath {

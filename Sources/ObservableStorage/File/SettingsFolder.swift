@@ -64,9 +64,7 @@ enum SettingsFolder {
         private static func foldersOfAdministrators(_ list: String?) -> [String] { [] }
 
         /// The application's bundle identifier, or else the name of its executable: the name of its own settings domain.
-        static var applicationDomain: String {
-            Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-        }
+        static var applicationDomain: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
     }
 #else
     extension SettingsFolder {
@@ -90,9 +88,7 @@ enum SettingsFolder {
         }
 
         /// The name of the application's executable: the name of its own settings domain.
-        static var applicationDomain: String {
-            ProcessInfo.processInfo.processName
-        }
+        static var applicationDomain: String { ProcessInfo.processInfo.processName }
 
         /// The absolute paths in `$XDG_CONFIG_DIRS`, or else `/etc/xdg`.
         private static func foldersOfAdministrators(_ list: String?) -> [String] {

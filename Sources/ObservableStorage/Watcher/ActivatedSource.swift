@@ -29,9 +29,7 @@ final class ActivatedSource: @unchecked Sendable {
     }
 
     /// The descriptor whose events it handles.
-    var descriptor: Int32 {
-        Int32(truncatingIfNeeded: source.handle)
-    }
+    var descriptor: Int32 { Int32(truncatingIfNeeded: source.handle) }
 
     /// Ends the events; calling it again has no effect.
     func cancel() {

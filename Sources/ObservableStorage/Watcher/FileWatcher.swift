@@ -63,9 +63,7 @@ public final class FileWatcher: Sendable {
     }
 
     /// The present mechanism.
-    public var mechanism: Mechanism {
-        session.state.withLock { $0.mechanism }
-    }
+    public var mechanism: Mechanism { session.state.withLock { $0.mechanism } }
 
     /// Stops watching; calling it again has no effect.
     ///

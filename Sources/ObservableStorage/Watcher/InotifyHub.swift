@@ -35,9 +35,7 @@
             }
         }
 
-        var reportsMounts: Bool {
-            mountReports.withLock { $0 }
-        }
+        var reportsMounts: Bool { mountReports.withLock { $0 } }
 
         /// Watches a path; the handler is called on the hub's queue.
         func register(

@@ -18,13 +18,9 @@
             self.handler = handler
         }
 
-        var isPartial: Bool {
-            !hub.reportsMounts || state.withLock { $0.route.isPartial }
-        }
+        var isPartial: Bool { !hub.reportsMounts || state.withLock { $0.route.isPartial } }
 
-        var mountedFile: String? {
-            state.withLock { $0.route.mountedFile }
-        }
+        var mountedFile: String? { state.withLock { $0.route.mountedFile } }
 
         func update(after events: PathEvents) throws(WatchError) -> TargetState {
             let current = state.withLock { state in

@@ -71,9 +71,7 @@
             return subscribers(of: CollectionOfOne(names))
         }
 
-        var all: [InotifyRegistration] {
-            subscribers(of: watches.values)
-        }
+        var all: [InotifyRegistration] { subscribers(of: watches.values) }
 
         private func subscribers(of watches: some Sequence<Names>) -> [InotifyRegistration] {
             var unique: [ObjectIdentifier: InotifyRegistration] = [:]

@@ -121,15 +121,11 @@ struct PathEvents: OptionSet, Sendable, Hashable {
     static let reregistering: PathEvents = [.created, .removed, .rerouted]
 
     /// Whether the watches have to be updated before the events are reported.
-    var needsUpdate: Bool {
-        !isDisjoint(with: Self.reregistering)
-    }
+    var needsUpdate: Bool { !isDisjoint(with: Self.reregistering) }
 
     /// Whether there is a new file, to be watched after its writers are quiet: a writer that replaces files, such as a store, replaces it
     /// again rather than modifying it, which the folder reports.
-    var needsUpdateLater: Bool {
-        !isDisjoint(with: [.replaced, .ended]) && !needsUpdate
-    }
+    var needsUpdateLater: Bool { !isDisjoint(with: [.replaced, .ended]) && !needsUpdate }
 }
 
 extension Debouncer {
@@ -183,9 +179,7 @@ extension FileSystemCalls {
 
 extension FileStatus {
     /// Whether it can be the file of a watched path: anything but a folder or a link.
-    var isTarget: Bool {
-        kind != .folder && kind != .link
-    }
+    var isTarget: Bool { kind != .folder && kind != .link }
 }
 
 extension TargetState {

@@ -24,9 +24,7 @@ enum EntryStorage: Sendable {
         }
     }
 
-    var name: String {
-        backend.name
-    }
+    var name: String { backend.name }
 
     /// Whether it is a JSON file, as it was last read.
     var isJSON: Bool {

@@ -81,9 +81,7 @@ extension Command {
             """
     }
 
-    private var manualDetails: String {
-        details.isEmpty ? "" : "\n.PP\n.nf\n\(Self.escaped(details))\n.fi"
-    }
+    private var manualDetails: String { details.isEmpty ? "" : "\n.PP\n.nf\n\(Self.escaped(details))\n.fi" }
 
     /// Escapes backslashes, dashes and characters that are not ASCII, and lines that begin like a macro.
     private static func escaped(_ text: String) -> String {

@@ -85,9 +85,7 @@ struct Merge {
     let copied: [String: PropertyListValue]
     let edited: [String: PropertyListValue]
 
-    var editedKeys: Set<String> {
-        Set(copied.keys).union(edited.keys).filter { copied[$0] != edited[$0] }
-    }
+    var editedKeys: Set<String> { Set(copied.keys).union(edited.keys).filter { copied[$0] != edited[$0] } }
 
     func value(of key: String, present: PropertyListValue?) throws(Conflict) -> PropertyListValue? {
         try Self.merged((original[key], copied[key], edited[key]), into: present, at: key)

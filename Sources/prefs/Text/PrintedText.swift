@@ -11,9 +11,7 @@ extension [String: PropertyListValue] {
     }
 
     /// The entries, sorted by the bytes of their names.
-    var sortedEntries: [(key: String, value: PropertyListValue)] {
-        sorted { $0.key.precedes($1.key) }
-    }
+    var sortedEntries: [(key: String, value: PropertyListValue)] { sorted { $0.key.precedes($1.key) } }
 }
 
 extension String {

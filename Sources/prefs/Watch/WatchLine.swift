@@ -20,9 +20,7 @@ extension WatchLine {
             revision: change.revision, storageRevision: change.storageRevision)
     }
 
-    private var kind: String {
-        origin == nil ? "initial" : new == nil ? "removed" : "set"
-    }
+    private var kind: String { origin == nil ? "initial" : new == nil ? "removed" : "set" }
 
     var json: String {
         let fields = [

@@ -15,9 +15,7 @@ struct WatchTable {
         var value: PropertyListValue?
         var last: (line: WatchLine, time: String)?
 
-        var valueText: String {
-            value?.json ?? (last == nil ? "(none)" : "(removed)")
-        }
+        var valueText: String { value?.json ?? (last == nil ? "(none)" : "(removed)") }
     }
 
     private static let minimumWidths = (key: 12, value: 12)
@@ -73,9 +71,7 @@ struct WatchTable {
         firstVisibleRow = max(0, min(firstVisibleRow, rows.count - visibleRows))
     }
 
-    private var visibleRows: Int {
-        max(1, size.rows - 2)
-    }
+    private var visibleRows: Int { max(1, size.rows - 2) }
 }
 
 // MARK: - Drawing
@@ -129,9 +125,7 @@ extension String {
     }
 
     /// The number of columns of a terminal that the string occupies.
-    var width: Int {
-        reduce(0) { $0 + $1.width }
-    }
+    var width: Int { reduce(0) { $0 + $1.width } }
 
     /// The beginning of the string that fits into a number of columns, with an ellipsis if something is missing.
     func fitted(to columns: Int) -> String {
