@@ -35,12 +35,12 @@ final class ListFile: Sendable {
 
     init(
         _ path: Result<AbsolutePath, StorageError>, named name: String, configuration: PropertyListFile.Configuration,
-        isOutsideContainer: Bool?, calls: FileSystemCalls
+        calls: FileSystemCalls
     ) {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
         self.configuration = configuration.effective
-        self.isOutsideContainer = isOutsideContainer ?? calls.rules.forbidsLockWhileSuspended(of: self.name)
+        isOutsideContainer = calls.rules.forbidsLockWhileSuspended(of: self.name)
         self.calls = calls
     }
 

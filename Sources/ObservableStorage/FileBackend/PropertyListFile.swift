@@ -34,19 +34,14 @@ public final class PropertyListFile: BlockingStorageBackend {
         self.init(at: url, configuration: configuration.with(access: access, journal: journal), calls: .live)
     }
 
-    /// - Parameters:
-    ///   - isOutsideContainer: whether the process may not hold locks there while it is suspended; nil to determine it by the path.
-    ///   - calls: the system calls for all accesses to the file, except watching it.
-    package convenience init(
-        at url: URL, configuration: Configuration = Configuration(), isOutsideContainer: Bool? = nil, calls: FileSystemCalls
-    ) {
+    /// - Parameter calls: the system calls for all accesses to the file, except watching it.
+    package convenience init(at url: URL, configuration: Configuration = Configuration(), calls: FileSystemCalls) {
         let path = Result { () throws(StorageError) in
             let path = try AbsolutePath(of: url, calls: calls)
             if configuration.access == .readWrite { try calls.rules.requireOwn(path.text) }
             return path
         }
-        self.init(
-            path, named: AbsolutePath.name(of: url), configuration: configuration, isOutsideContainer: isOutsideContainer, calls: calls)
+        self.init(path, named: AbsolutePath.name(of: url), configuration: configuration, calls: calls)
     }
 
     /// Creates a backend for a path, in which not even a leading `~` has a special meaning.
@@ -75,10 +70,9 @@ public final class PropertyListFile: BlockingStorageBackend {
     }
 
     private init(
-        _ path: Result<AbsolutePath, StorageError>, named name: String, configuration: Configuration, isOutsideContainer: Bool? = nil,
-        calls: FileSystemCalls
+        _ path: Result<AbsolutePath, StorageError>, named name: String, configuration: Configuration, calls: FileSystemCalls
     ) {
-        list = ListFile(path, named: name, configuration: configuration, isOutsideContainer: isOutsideContainer, calls: calls)
+        list = ListFile(path, named: name, configuration: configuration, calls: calls)
         journal = Journal(of: list)
         isReplayDue = Atomic(configuration.access != .readOnly)
     }

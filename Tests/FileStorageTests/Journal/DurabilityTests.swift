@@ -294,8 +294,9 @@ struct DurabilityTests {
     @Test("A store of an app group's file has no log, and says so")
     func appGroup() throws {
         let fixture = try EditLogFixture()
-        let file = PropertyListFile(
-            at: fixture.file, configuration: .with { $0.lockTimeout = .seconds(1) }, isOutsideContainer: true, calls: .live)
+        var calls = FileSystemCalls.live
+        calls.rules = SystemRules(.iOS, home: "/none", isSandboxed: true)
+        let file = PropertyListFile(at: fixture.file, configuration: .with { $0.lockTimeout = .seconds(1) }, calls: calls)
         guard case .unwritable = file.logObjection else {
             Issue.record("no objection")
             return

@@ -20,7 +20,7 @@ struct FlushAssertionTests {
     /// A store in a group container, whose lock is requested from `activity`.
     private func store(_ activity: @escaping ExpiringActivity, calls: FileSystemCalls = .live) throws -> ObservableStore {
         let backend = PropertyListFile(
-            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: true, calls: calls)
+            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls.inAppGroup)
         return ObservableStore(backend: backend, entries: try backend.load(), activity: activity)
     }
 

@@ -20,8 +20,8 @@ struct LifeCycleTests {
         _ name: String, isOutsideContainer: Bool = true, activity: ExpiringActivity? = granted, calls: FileSystemCalls = .live
     ) throws -> ObservableStore {
         let backend = PropertyListFile(
-            at: folder.file(name), configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: isOutsideContainer,
-            calls: calls)
+            at: folder.file(name), configuration: .with { $0.lockTimeout = .seconds(500) },
+            calls: isOutsideContainer ? calls.inAppGroup : calls)
         let store = ObservableStore(backend: backend, entries: try backend.load(), activity: activity)
         registry.add(store.synchronizer)
         return store
@@ -162,8 +162,8 @@ struct LifeCycleTests {
         observer.handle(.didEnterBackground)
         let backend = PropertyListFile(
             at: folder.file("shared.plist"),
-            configuration: .with { ($0.onCorruption, $0.lockTimeout) = (.quarantine, .seconds(500)) }, isOutsideContainer: true,
-            calls: .live)
+            configuration: .with { ($0.onCorruption, $0.lockTimeout) = (.quarantine, .seconds(500)) },
+            calls: FileSystemCalls.live.inAppGroup)
         let shared = ObservableStore(backend: backend, entries: StorageEntries(), activity: nil)
         registry.add(shared.synchronizer)
         await #expect(throws: StorageError.suspended(file: shared.name)) { try await shared.synchronizer.read() }
@@ -210,7 +210,7 @@ struct LifeCycleTests {
         }
         let store = ObservableStore(
             backend: PropertyListFile(
-                at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: true, calls: calls),
+                at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls.inAppGroup),
             layersIfReadable: nil)
         registry.add(store.synchronizer)
         #expect(store.availability != .available && store[Keys.text] == "")

@@ -91,7 +91,7 @@ struct SuspensionTests {
             try FileSystemCalls.live.awaitLock(descriptor)
         }
         let backend = PropertyListFile(
-            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: isOutsideContainer, calls: calls)
+            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: isOutsideContainer ? calls.inAppGroup : calls)
         let store = try ObservableStore(backend: backend)
         store[Keys.count] = 5
         // More pauses than the few before waiting begins.
@@ -118,7 +118,7 @@ struct SuspensionTests {
         }
         calls.awaitLock = { _ throws(SystemError) in Issue.record("a thread waits for the lock") }
         let backend = PropertyListFile(
-            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, isOutsideContainer: true, calls: calls)
+            at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls.inAppGroup)
         let store = try ObservableStore(backend: backend)
         store[Keys.count] = 5
         _ = try await pauses.elements(count: 20)
@@ -284,5 +284,14 @@ struct SuspensionTests {
         #expect(interruption.isRequested)
         interruption.withdraw(.background)
         #expect(!interruption.isRequested)
+    }
+}
+
+extension FileSystemCalls {
+    /// The same, with the rules of a system that lets no suspended process lock a file outside of the application's own container.
+    var inAppGroup: FileSystemCalls {
+        var calls = self
+        calls.rules = SystemRules(.iOS, home: "/none", isSandboxed: false)
+        return calls
     }
 }
