@@ -26,10 +26,9 @@
         }
 
         /// The service that watchers use, backed by this hub.
-        var service: WatchService { service(reportsCreation: true) }
-
+        ///
         /// - Parameter reportsCreation: whether a missing file may be created at its path, rather than only renamed to it.
-        func service(reportsCreation: Bool) -> WatchService {
+        func service(reportsCreation: Bool = true) -> WatchService {
             WatchService(mechanism: .inotify) { path, handler throws(WatchError) in
                 try self.register(path, reportsCreation: reportsCreation, handler: handler)
             }

@@ -12,10 +12,7 @@
         private let state = Lock<(route: Route, isUpdating: Bool, isCancelled: Bool)>((Route(), false, false))
 
         init(hub: InotifyHub, path: String, reportsCreation: Bool, handler: @escaping @Sendable (PathEvents) -> Void) {
-            self.hub = hub
-            self.path = path
-            self.reportsCreation = reportsCreation
-            self.handler = handler
+            (self.hub, self.path, self.reportsCreation, self.handler) = (hub, path, reportsCreation, handler)
         }
 
         var isPartial: Bool { !hub.reportsMounts || state.withLock { $0.route.isPartial } }

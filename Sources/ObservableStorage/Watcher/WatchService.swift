@@ -13,7 +13,7 @@ struct WatchService: Sendable {
 extension WatchService {
     /// The service of this system, if it has one.
     #if os(Linux)
-        static var system: WatchService? { InotifyHub.shared.service }
+        static var system: WatchService? { InotifyHub.shared.service() }
     #elseif canImport(Darwin)
         static let system: WatchService? = .vnode(.live)
     #else

@@ -198,7 +198,7 @@
                 if isDue, !isBefore { close(open(path, O_WRONLY | O_CREAT, 0o600)) }
                 return result
             }
-            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, quiet: .seconds(3600), limit: .seconds(3600))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service(), quiet: .seconds(3600), limit: .seconds(3600))
             let probe = try await WatchProbe(path, options)
             countdown.withLock { $0 = call }
             try Disk.remove(path)
@@ -263,7 +263,7 @@
         func closing() throws {
             let pipe = try FakeInotify()
             do {
-                let options = FileWatcherOptions(service: InotifyHub(calls: pipe.calls).service)
+                let options = FileWatcherOptions(service: InotifyHub(calls: pipe.calls).service())
                 let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { _ in }
                 watcher.cancel()
                 #expect(!pipe.isClosed)

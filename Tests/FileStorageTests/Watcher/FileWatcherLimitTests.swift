@@ -45,7 +45,7 @@
             let exhaustion = Box(false)
             calls.watch = { instance, path, mask in exhaustion.flag.withLock { $0 } ? -ENOSPC : watch(instance, path, mask) }
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, pollInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service(), pollInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             exhaustion.flag.withLock { $0 = true }
@@ -77,7 +77,7 @@
                 }
             }
             let events = Inbox<FileWatcher.Event>()
-            let options = FileWatcherOptions(service: InotifyHub(calls: try FakeInotify().calls, files: files).service)
+            let options = FileWatcherOptions(service: InotifyHub(calls: try FakeInotify().calls, files: files).service())
             let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { events.put($0) }
             let reason = "\(path): \(SystemError(isLink ? ENAMETOOLONG : EIO).reason)"
             #expect(await events.first { _ in true } == .fallback(.unwatchable(file: path, reason: reason)))
@@ -114,7 +114,7 @@
             var calls = pipe.calls
             calls.fileSystemType = { _ in "overlay" }
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, layerInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service(), layerInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             // The pipe sends no events.
@@ -133,7 +133,8 @@
                 let watch = calls.watch
                 calls.watch = { instance, path, mask in path == forbidden ? -EACCES : watch(instance, path, mask) }
                 let watcher = FileWatcher(
-                    path: file, queue: DispatchQueue(label: "test"), options: FileWatcherOptions(service: InotifyHub(calls: calls).service)
+                    path: file, queue: DispatchQueue(label: "test"),
+                    options: FileWatcherOptions(service: InotifyHub(calls: calls).service())
                 ) { _ in }
                 #expect(watcher.mechanism == expected)
                 watcher.cancel()
@@ -205,13 +206,13 @@
             calls.watch = { instance, path, mask in
                 failing.flag.withLock { $0 } && path == failingPath ? -code : watch(instance, path, mask)
             }
-            options.service = InotifyHub(calls: calls).service
+            options.service = InotifyHub(calls: calls).service()
             return FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options, handler: handler)
         }
 
         private func expectFallback(calls: InotifyCalls) async throws {
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, pollInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service(), pollInterval: .milliseconds(5))
             let reports = Inbox<WatchProbe.Report>()
             let path = path
             let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) {

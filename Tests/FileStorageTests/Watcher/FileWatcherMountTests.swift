@@ -82,7 +82,7 @@
             let pipe = try FakeInotify()
             var calls = pipe.calls
             calls.watchMounts = { _ in false }
-            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service, layerInterval: .milliseconds(5))
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service(), layerInterval: .milliseconds(5))
             let probe = try await WatchProbe(path, options)
             #expect(probe.watcher.mechanism == .inotify)
             let watchCalls = pipe.watchCalls
@@ -99,7 +99,7 @@
             var calls = calls(pipe)
             calls.isMountPoint = { [path] in isMounted.withLock { $0 } && $0 == path }
             let events = Inbox<FileWatcher.Event>()
-            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service)
+            let options = FileWatcherOptions(service: InotifyHub(calls: calls).service())
             let watcher = FileWatcher(path: path, queue: DispatchQueue(label: "test"), options: options) { events.put($0) }
             #expect(await events.first { _ in true } == .incomplete(.mountedFile(file: path)))
             #expect(await events.first { _ in true } == .changed)

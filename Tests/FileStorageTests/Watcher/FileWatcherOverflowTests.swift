@@ -21,7 +21,7 @@
         func overflow() async throws {
             let pipe = try FakeInotify()
             try Disk.write(path, "one")
-            let options = FileWatcherOptions(service: InotifyHub(calls: pipe.calls).service)
+            let options = FileWatcherOptions(service: InotifyHub(calls: pipe.calls).service())
             let first = Inbox<FileWatcher.Event>()
             let second = Inbox<FileWatcher.Event>()
             let queue = DispatchQueue(label: "test")
@@ -43,7 +43,7 @@
         func flood() async throws {
             try Disk.write(path, "one")
             // A separate instance, so that watchers of other tests do not check.
-            let probe = try await WatchProbe(path, FileWatcherOptions(service: InotifyHub(calls: .system).service))
+            let probe = try await WatchProbe(path, FileWatcherOptions(service: InotifyHub(calls: .system).service()))
             let other = folder.path("other")
             try Disk.write(other, "")
             // Two alternating names, so that equal events are not merged.
