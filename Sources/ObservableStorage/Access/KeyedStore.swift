@@ -84,11 +84,22 @@ extension KeyedStore {
         StoredValue(table.key(path), in: store)
     }
 
-    /// Removes the values of all keys that are stored properties of the group or of a nested group, in one revision.
+    /// Removes the values of all keys that are stored properties of the group or of a nested group, in one revision, or in several if the
+    /// storage does not take as many in one edit.
     public func reset() {
         func remove(_ key: some AnyStorageKey, in transaction: StoreTransaction) { transaction.remove(key.storageKey) }
-        store.edit { transaction in
-            for key in table.storageKeys { remove(key, in: transaction) }
+        let limit = store.backend.limits.operations ?? .max
+        var rest = table.storageKeys[...]
+        while !rest.isEmpty {
+            var names = 0
+            let part = rest.prefix { key in
+                defer { names += key.entryName.all.count }
+                return names == 0 || names + key.entryName.all.count <= limit
+            }
+            rest = rest.dropFirst(part.count)
+            store.edit { transaction in
+                for key in part { remove(key, in: transaction) }
+            }
         }
     }
 

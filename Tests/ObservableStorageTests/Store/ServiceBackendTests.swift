@@ -373,6 +373,25 @@ struct ServiceBackendTests {
         #expect(await changes.reduce(into: []) { $0.append($1.key) }.sorted() == names)
     }
 
+    @Test("The keys of a group are reset in as many commits as the limits require")
+    func resetOfGroup() async throws {
+        struct Group: KeyGroup {
+            let a = StorageKey("a", default: 0)
+            let b = StorageKey("b", default: 0).renamed(from: "earlier")
+            let c = StorageKey("c", default: 0)
+            let d = StorageKey("d", default: 0)
+            let e = StorageKey("e", default: 0)
+        }
+        let service = ServiceBackend(["a": 1, "earlier": 2, "d": 3, "e": 4, "other": 5], limits: StorageLimits(operations: 2))
+        let store = try await ObservableStore.open(service)
+        KeyedStore<Group>(store).reset()
+        #expect(store.entries == ["other": 5])
+        try await store.flush()
+        #expect(service.memory.load().values == ["other": 5])
+        #expect(service.batches.map(\.count).max() == 2)
+        try await store.close()
+    }
+
     @Test("A value, a step and a transaction that are too large are refused, and nothing changes")
     func tooLarge() async throws {
         let service = ServiceBackend(limits: StorageLimits(operations: 2, valueSize: 250, commitSize: 400))
