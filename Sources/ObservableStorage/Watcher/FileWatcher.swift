@@ -28,7 +28,8 @@ public final class FileWatcher: Sendable {
         /// The file may have been replaced, modified or removed.
         case changed
         /// The system cannot report changes, for the reason in ``StorageError/unwatchable(file:reason:)``; a timer now compares the file.
-        /// Reported once for each fallback.
+        /// Reported once for each fallback. With another error, the path cannot be used at all, as a relative one in a working folder that no
+        /// longer exists, and only ``changed`` follows, once.
         case fallback(StorageError)
         /// After a fallback, the system reports changes again, by this mechanism; ``changed`` follows.
         case recovered(Mechanism)

@@ -20,8 +20,8 @@ final class FileWatcherSession: Sendable {
     }
 
     let path: String
-    /// The reason why the path cannot be used at all.
-    private let rejection: WatchError?
+    /// The reason why the path cannot be used at all, so that it is not polled either.
+    private let rejection: StorageError?
     let queue: DispatchQueue
     let options: FileWatcherOptions
     let state: Lock<State>
@@ -34,7 +34,7 @@ final class FileWatcherSession: Sendable {
             rejection = nil
         } catch {
             self.path = path
-            rejection = if case .unreadable(_, let reason, _) = error { WatchError(reason: reason) } else { WatchError(reason: "\(error)") }
+            rejection = error
         }
         self.queue = queue
         self.options = options
@@ -44,8 +44,13 @@ final class FileWatcherSession: Sendable {
     /// Starts to watch the path, or to poll it, and schedules the first report.
     func start() {
         do throws(WatchError) {
-            if let rejection { throw rejection }
-            if let service = options.service { try register(service) } else { poll(every: options.pollInterval) }
+            if let rejection {
+                state.withLock { $0.notices = [.fallback(rejection)] }
+            } else if let service = options.service {
+                try register(service)
+            } else {
+                poll(every: options.pollInterval)
+            }
         } catch {
             fallBack(error)
         }

@@ -53,7 +53,27 @@ struct FileWatcherPathTests {
         let script = "cd \"$FOLDER\" && rmdir \"$FOLDER\" && \"$PEER\" file-event app.plist"
         let peer = try await Subprocess.finished("/bin/sh", ["-c", script], environment: environment)
         let reason = "its path is relative to the working folder, which no longer exists;"
-        #expect(peer.text.hasPrefix("fallback(app.plist: cannot be watched: \(reason)"))
+        #expect(peer.text.hasPrefix("fallback(app.plist: cannot be read: \(reason)"))
+    }
+
+    @Test("Without a working directory, a relative path is not watched or polled later either: that would be another file")
+    func notFromRoot() async throws {
+        let registered = Recorder<String>()
+        var options = FileWatcherOptions(
+            service: WatchService(mechanism: .vnode) { path, _ throws(WatchError) in
+                registered.record(path)
+                throw WatchError(reason: "recorded")
+            })
+        options.calls.workingFolder = { () throws(SystemError) in throw SystemError(ENOENT) }
+        let events = Recorder<FileWatcher.Event>()
+        let watcher = FileWatcher(path: "app.plist", queue: DispatchQueue(label: "test"), options: options) { events.record($0) }
+        let first = try await events.elements(count: 2)
+        guard case .fallback(.unreadable("app.plist", _, _)) = first[0], first[1] == .changed else {
+            Issue.record("\(first)")
+            return
+        }
+        #expect(watcher.session.state.withLock { $0.poll == nil && !$0.backoff.isScheduled })
+        #expect(registered.elements.isEmpty)
     }
 
     @Test("A relative path starts at the working directory") func relative() async throws {
