@@ -11,7 +11,7 @@ final class ListFile: Sendable {
     let configuration: PropertyListFile.Configuration
     /// Whether the file is where a process may neither hold a lock nor wait for one while the system has it suspended, such as in the
     /// container of an app group.
-    let isOutsideContainer: Bool
+    var isOutsideContainer: Bool { calls.rules.forbidsLockWhileSuspended(of: name) }
     let calls: FileSystemCalls
     /// Receives errors that no call throws, such as that the file was deleted, or that edits of dead stores conflict with it.
     let reports = BackendReports()
@@ -40,7 +40,6 @@ final class ListFile: Sendable {
         if case .success(let path) = path { self.name = path.text } else { self.name = name }
         self.path = path
         self.configuration = configuration.effective
-        isOutsideContainer = calls.rules.forbidsLockWhileSuspended(of: self.name)
         self.calls = calls
     }
 
