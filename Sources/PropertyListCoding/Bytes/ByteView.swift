@@ -39,13 +39,18 @@ struct ByteView {
 
     /// A string of up to 15 ASCII bytes, or nil if one of them is not ASCII. At least 15 bytes have to follow the offset.
     ///
-    /// Strings of that size need no allocation. If they are decoded like longer ones, binary.parse takes 1.05 times as long.
+    /// Strings of that size need no allocation. If they are decoded like longer ones, binary.parse takes 1.1 times as long.
     func shortASCII(count: Int, at offset: Int) -> String? {
         // Bytes 0 to 7 and 7 to 14, with zeros after the end of the text.
         let low = word(at: offset) & .mask(bytes: count)
         let high = word(at: offset + 7) & .mask(bytes: count - 7)
         guard (low | high) & 0x8080_8080_8080_8080 == 0 else { return nil }
-        return String(validUTF8: self[offset..<offset + count], isASCII: true)
+        return String(unsafeUninitializedCapacity: 15) { buffer in
+            let text = UnsafeMutableRawBufferPointer(buffer)
+            text.storeBytes(of: low, as: UInt64.self)
+            text.storeBytes(of: high, toByteOffset: 7, as: UInt64.self)
+            return count
+        }
     }
 
     /// The 8 bytes at an offset, in memory order.
