@@ -8,6 +8,7 @@ package final class OpenFolder: Sendable {
     /// Only for looking up names: the folder can be neither read nor synchronized with it.
     let descriptor: Int32
     private let calls: FileSystemCalls
+    private let known = Lock<FileIdentity?>(nil)
 
     fileprivate init(_ path: String, _ descriptor: Int32, _ calls: FileSystemCalls) {
         (self.path, self.descriptor, self.calls) = (path, descriptor, calls)
@@ -15,6 +16,15 @@ package final class OpenFolder: Sendable {
 
     deinit {
         calls.discard(descriptor)
+    }
+
+    /// Whether it is a folder that was examined. Its device and its inode do not change while it is open, and are read once.
+    func isSame(as examined: FileStatus?) throws(SystemError) -> Bool {
+        guard let examined else { return false }
+        if let known = known.withLock({ $0 }) { return known.isSameFile(as: examined.identity) }
+        let own = try calls.status(of: descriptor).identity
+        known.exchange(own)
+        return own.isSameFile(as: examined.identity)
     }
 }
 
@@ -105,20 +115,20 @@ extension FileSystemCalls {
         if isDirect(path, to: target) { return true }
         guard let folder = target.openFolder, try destination(of: path) == target else { return false }
         return try reading(path.text) { () throws(SystemError) in
-            try isFile(folder.descriptor, at: ResolvedPath(splitting: target.folder))
+            try folder.isSame(as: status(at: ResolvedPath(splitting: target.folder)))
         }
     }
 
     /// Whether a path names a file as it was opened, without links, and still leads to its open folder; false if that is not known.
     ///
-    /// It takes three calls, and not one for each folder on the path.
+    /// It takes two calls, and not one for each folder on the path.
     private func isDirect(_ path: AbsolutePath, to target: ResolvedPath) -> Bool {
         let given = ResolvedPath(splitting: path.text)
         // A folder that was renamed together with a link to it has another path.
         guard let folder = target.openFolder, given == target else { return false }
         return ifPossible { () throws(SystemError) in
             guard try status(at: target)?.kind != .link else { return false }
-            return try isFile(folder.descriptor, at: given.sibling("."))
+            return try folder.isSame(as: status(at: given.sibling(".")))
         } ?? false
     }
 
