@@ -42,7 +42,7 @@ extension FileLock {
     func renewed(_ file: OpenFile, _ own: FileStatus) -> OpenFile? {
         // If that fails, this user can use the old one as well.
         let renewed = calls.ifPossible { () throws(SystemError) -> OpenFile? in
-            guard let list = try calls.status(at: target), list.kind == .file else { return nil }
+            guard let list, list.kind == .file else { return nil }
             guard own.owner == geteuid() || geteuid() == 0, !fits(own, list) else { return nil }
             let path = target.temporaryFile(process: getpid(), random: calls.random())
             let new = try create(path, for: list)

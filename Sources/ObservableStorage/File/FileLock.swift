@@ -18,6 +18,8 @@ struct FileLock {
     let lockFile: ResolvedPath
     /// Whether the lock was held by another writer when it was requested.
     private(set) var wasContended = false
+    /// The status of the property list after it was locked; nil if there was none, or it could not be read.
+    private(set) var list: FileStatus?
     private let timeout: Duration
     private let isPolling: Bool
     private let start: ContinuousClock.Instant
@@ -77,6 +79,7 @@ struct FileLock {
             let file = try lock(open())
             do throws(StorageError) {
                 if let status = try statusInPlace(of: file) {
+                    list = calls.statusOrNil(at: target)
                     held = renewed(file, status) ?? file
                     return
                 }

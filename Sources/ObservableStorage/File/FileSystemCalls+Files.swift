@@ -19,6 +19,12 @@ extension FileSystemCalls {
         try ifPresent { () throws(SystemError) in try statusOfPath(path, followsLinks) }
     }
 
+    /// The status of the file at a path, which may just have been found; nil if there is none.
+    func status(at path: ResolvedPath, or found: FileStatus?) throws(SystemError) -> FileStatus? {
+        if let found { return found }
+        return try status(at: path)
+    }
+
     /// The status of the file at a path; nil if there is none, or it is unavailable.
     func statusOrNil(at path: ResolvedPath, followsLinks: Bool = false) -> FileStatus? {
         ifPossible { () throws(SystemError) in try statusOfPath(path, followsLinks) }

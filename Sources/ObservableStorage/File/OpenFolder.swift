@@ -111,24 +111,26 @@ extension FileSystemCalls {
 
     /// Whether a path still leads to a name in the folder that was opened, checked again under the lock. A user who can deceive this check
     /// could as well replace the folder a moment later.
-    func leads(_ path: AbsolutePath, to target: ResolvedPath) throws(StorageError) -> Bool {
-        if isDirect(path, to: target) { return true }
+    ///
+    /// - Parameter status: the status of the file in that folder, if it was just looked at.
+    func leads(_ path: AbsolutePath, to target: ResolvedPath, as status: FileStatus? = nil) throws(StorageError) -> Bool {
+        if isDirect(path, to: target, as: status) { return true }
         guard let folder = target.openFolder, try destination(of: path) == target else { return false }
         return try reading(path.text) { () throws(SystemError) in
-            try folder.isSame(as: status(at: ResolvedPath(splitting: target.folder)))
+            try folder.isSame(as: self.status(at: ResolvedPath(splitting: target.folder)))
         }
     }
 
     /// Whether a path names a file as it was opened, without links, and still leads to its open folder; false if that is not known.
     ///
     /// It takes two calls, and not one for each folder on the path.
-    private func isDirect(_ path: AbsolutePath, to target: ResolvedPath) -> Bool {
+    private func isDirect(_ path: AbsolutePath, to target: ResolvedPath, as status: FileStatus?) -> Bool {
         let given = ResolvedPath(splitting: path.text)
         // A folder that was renamed together with a link to it has another path.
         guard let folder = target.openFolder, given == target else { return false }
         return ifPossible { () throws(SystemError) in
-            guard try status(at: target)?.kind != .link else { return false }
-            return try folder.isSame(as: status(at: given.sibling(".")))
+            guard try self.status(at: target, or: status)?.kind != .link else { return false }
+            return try folder.isSame(as: self.status(at: given.sibling(".")))
         } ?? false
     }
 

@@ -68,7 +68,8 @@ extension Journal {
             }
             let stored = try storable(entries, as: format ?? state.format ?? list.newFormat)
             let edits = current.edits(to: stored, at: entries.editedPaths)
-            if !edits.isEmpty { try requireWritableList(target) }
+            // The closure may have taken long under the lock.
+            if !edits.isEmpty { try requireWritableList(target, draft == nil ? nil : lock?.list) }
             guard try append(state.commit(edits, at: list.calls.now()), to: &state) else { return nil }
             options.whenStored?(target, state.identity)
             return (state.entries ?? stored, state)
@@ -105,8 +106,8 @@ extension Journal {
     }
 
     /// Rejects an edit of a list that cannot be replaced afterwards.
-    private func requireWritableList(_ target: ResolvedPath) throws(StorageError) {
-        let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
+    private func requireWritableList(_ target: ResolvedPath, _ found: FileStatus?) throws(StorageError) {
+        let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target, or: found) }
         if let status { try list.calls.requireWritable(status, at: target) }
     }
 

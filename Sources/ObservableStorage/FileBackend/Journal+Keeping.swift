@@ -5,8 +5,10 @@ import Synchronization
 // Making and shortening the journal, and continuing it after other programs have replaced it or its list.
 extension Journal {
     /// The journal, ready for commits; nil if it has to be looked up again.
-    func prepare(at target: ResolvedPath) throws -> JournalState? {
-        let (view, status, inode) = try view(at: target)
+    ///
+    /// - Parameter status: the status of the list, if it was looked at under the lock.
+    func prepare(at target: ResolvedPath, _ status: FileStatus? = nil) throws -> JournalState? {
+        let (view, status, inode) = try view(at: target, status)
         switch view {
         case .current(let state):
             if state.hasRemainder {

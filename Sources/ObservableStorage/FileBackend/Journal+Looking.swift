@@ -6,13 +6,18 @@ import Synchronization
 extension Journal {
     /// The list and the journal that are currently at their paths, the status of the list, and the number of the file at the path of the
     /// journal; nil for those that are missing.
-    func view(at target: ResolvedPath) throws -> (view: JournalView, list: FileStatus?, journal: UInt64?) {
+    ///
+    /// - Parameter found: the status of the list, if it was just looked at.
+    func view(at target: ResolvedPath, _ found: FileStatus? = nil) throws -> (view: JournalView, list: FileStatus?, journal: UInt64?) {
+        var found = found
         var waited: Duration = .zero
         var last: FileContent?
         for _ in 0..<Self.maximumAttempts {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
-            let status = try list.calls.reading(target.path) { () throws(SystemError) in try list.calls.status(at: target) }
+            let status = try list.calls.reading(target.path) { () throws(SystemError) in
+                try list.calls.status(at: target, or: found.take())
+            }
             if status != nil {
                 absent.exchange(nil)
                 list.isQuarantined.store(false, ordering: .relaxed)

@@ -169,7 +169,7 @@ final class Journal: Sendable {
         of target: ResolvedPath, timeout: Duration? = nil, _ body: (FileLock?, inout JournalState) throws -> Result?
     ) throws -> Result? {
         let result = try list.withFileLock(of: target, timeout: timeout) { lock -> Result? in
-            guard var state = try prepare(at: target) else { return nil }
+            guard var state = try prepare(at: target, lock?.list) else { return nil }
             return try body(lock, &state)
         }
         return result ?? nil

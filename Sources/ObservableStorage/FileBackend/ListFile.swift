@@ -133,7 +133,7 @@ final class ListFile: Sendable {
         let timeout = timeout ?? configuration.lockTimeout
         return try FileLock.withLock(for: target, timeout: timeout, isPolling: isOutsideContainer, calls: calls) { fileLock in
             // A link may have been replaced while waiting for the lock: its new target has another lock.
-            guard try calls.leads(path.get(), to: target) else { return nil }
+            guard try calls.leads(path.get(), to: target, as: fileLock.list) else { return nil }
             return try lock.own(target) { try body(fileLock) }
         }
     }
