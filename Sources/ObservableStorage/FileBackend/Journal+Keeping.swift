@@ -8,14 +8,15 @@ extension Journal {
     ///
     /// - Parameter status: the status of the list, if it was looked at under the lock.
     func prepare(at target: ResolvedPath, _ status: FileStatus? = nil) throws -> JournalState? {
-        let (view, status, inode) = try view(at: target, status)
+        let (view, status, journal) = try view(at: target, status)
+        let inode = journal?.identity.inode
         switch view {
         case .current(let state):
             if state.hasRemainder {
                 return try list.content(of: target).flatMap { try replaceDamaged(state, over: $0, restored(state, over: $0), at: target) }
             }
             return try state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful
-                || state.file.hasWrongAccess(besides: status) ? renew(state, of: target) : state
+                || state.file.hasWrongAccess(besides: status, as: journal) ? renew(state, of: target) : state
         case .none:
             return try list.content(of: target).flatMap { try make(over: $0, $0.entries, insteadOf: inode, at: target) }
         case .foreign(let state, let content):

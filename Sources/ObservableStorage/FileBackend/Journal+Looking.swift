@@ -4,11 +4,10 @@ import Synchronization
 
 // Looking at the journal and its list.
 extension Journal {
-    /// The list and the journal that are currently at their paths, the status of the list, and the number of the file at the path of the
-    /// journal; nil for those that are missing.
+    /// The list and the journal that are currently at their paths, and the status of both files; nil for those that are missing.
     ///
     /// - Parameter found: the status of the list, if it was just looked at.
-    func view(at target: ResolvedPath, _ found: FileStatus? = nil) throws -> (view: JournalView, list: FileStatus?, journal: UInt64?) {
+    func view(at target: ResolvedPath, _ found: FileStatus? = nil) throws -> (view: JournalView, list: FileStatus?, journal: FileStatus?) {
         var found = found
         var waited: Duration = .zero
         var last: FileContent?
@@ -49,7 +48,7 @@ extension Journal {
             case .current(let state): keep(state, after: known)
             case .foreign, .lost, .replaced, .copied: break
             }
-            return (view, status, entry?.status.identity.inode)
+            return (view, status, entry?.status)
         }
         throw StorageError.unreadable(file: list.name, reason: "it keeps changing while it is read")
     }
@@ -59,7 +58,7 @@ extension Journal {
         of target: ResolvedPath, _ entry: (status: FileStatus, isJournal: Bool)?, _ known: JournalState?
     ) throws(StorageError) -> JournalState? {
         guard let (status, isJournal) = entry, isJournal else { return nil }
-        if let known, known.file.inode == status.identity.inode { return try known.continued() }
+        if let known, known.file.inode == status.identity.inode { return try known.continued(as: status) }
         do throws(StorageError) {
             guard let file = try JournalFile.open(of: target, calls: list.calls) else { return nil }
             // Known entries may lack commits that a list has.

@@ -46,12 +46,15 @@ final class JournalFile: Sendable {
     private let isReadOnly: Bool
 
     /// Whether it does not grant the same access as the list, or this user may not write it, so that it has to be made again.
-    func hasWrongAccess(besides list: FileStatus?) throws(StorageError) -> Bool {
+    ///
+    /// - Parameter status: the status of the file at its path, if that was just looked at.
+    func hasWrongAccess(besides list: FileStatus?, as status: FileStatus?) throws(StorageError) -> Bool {
         guard let list, !isReadOnly else { return isReadOnly }
         // A file system may determine owners and permissions itself.
         if model?.hasSameAccess(as: list) == true { return false }
         let own = try calls.reading(self.list.path, "reading its journal \(path.path)") { () throws(SystemError) in
-            try calls.untimedStatus(of: descriptor)
+            if let status, status.identity.inode == inode { return status }
+            return try calls.untimedStatus(of: descriptor)
         }
         return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
     }
@@ -74,11 +77,13 @@ final class JournalFile: Sendable {
     /// - Parameters:
     ///   - chain: the checksum of the record before.
     ///   - count: how many bytes are read first, so that most zeros after the last record are not.
+    ///   - status: the status of the file, if it was just looked at.
     func records(
-        from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail, skippingStored skipsStored: Bool = false
+        from offset: Int, after chain: UInt64, atOnce count: Int = JournalFormat.tail, skippingStored skipsStored: Bool = false,
+        as status: FileStatus? = nil
     ) throws(StorageError) -> JournalRecords? {
         try reading(from: offset) { () throws(SystemError) in
-            let size = Int(try look().identity.size)
+            let size = Int(try look(status).identity.size)
             guard size >= offset else { return nil }
             let first = try calls.bytes(of: descriptor, at: offset, count: min(count, size - offset))
             let records = JournalRecords(first, from: offset, after: chain, skippingStored: skipsStored)
@@ -101,8 +106,8 @@ final class JournalFile: Sendable {
     }
 
     /// The status of the file, unless that is too large to be read.
-    private func look() throws(SystemError) -> FileStatus {
-        let status = try calls.untimedStatus(of: descriptor)
+    private func look(_ found: FileStatus? = nil) throws(SystemError) -> FileStatus {
+        let status = if let found { found } else { try calls.untimedStatus(of: descriptor) }
         guard status.identity.size <= FileSystemCalls.largestFileSize else { throw SystemError(EFBIG) }
         size.store(Int(status.identity.size), ordering: .relaxed)
         return status

@@ -114,8 +114,10 @@ struct JournalState: Sendable {
     }
 
     /// The state after the records that were appended to the file since; nil if the file ends before this state.
-    func continued() throws(StorageError) -> JournalState? {
-        guard let records = try file.records(from: end, after: chain) else { return nil }
+    ///
+    /// - Parameter status: the status of the file, if it was just looked at.
+    func continued(as status: FileStatus? = nil) throws(StorageError) -> JournalState? {
+        guard let records = try file.records(from: end, after: chain, as: status) else { return nil }
         var state = self
         state.take(records)
         return state
