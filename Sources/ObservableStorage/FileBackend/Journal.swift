@@ -153,8 +153,8 @@ final class Journal: Sendable {
     func event(of target: ResolvedPath, since reported: inout StorageRevision?) -> StorageEvent? {
         do {
             // Whoever watches the list is told when its path leads elsewhere.
-            let found = try list.target()
-            guard found == target, case .current(let state) = try view(at: found).view else { return .changed }
+            let (found, status) = try list.keptTarget() ?? (list.target(), nil)
+            guard found == target, case .current(let state) = try view(at: found, status).view else { return .changed }
             defer { reported = state.storageRevision }
             guard let known = reported, let changes = state.changes(since: known) else { return .changed }
             return changes.values.isEmpty ? nil : .differences(changes)

@@ -90,11 +90,16 @@ final class ListFile: Sendable {
 
     /// The same if it is known already, which takes a fifth of the calls of resolving the path.
     func knownTarget() -> ResolvedPath? {
-        if let resource = lock.resource { return resource }
+        lock.resource ?? keptTarget()?.path
+    }
+
+    /// The file to which the path last led, if that is kept and the path still leads there, and its status, nil if it is missing.
+    func keptTarget() -> (path: ResolvedPath, status: FileStatus?)? {
         // A link of another user that was followed is examined each time.
         guard let known = kept.withLock({ $0.target }), known.foreignLink == nil else { return nil }
         do throws(StorageError) {
-            return try calls.leads(path.get(), to: known) ? known : nil
+            let status = calls.statusOrNil(at: known)
+            return try calls.leads(path.get(), to: known, as: status) ? (known, status) : nil
         } catch {
             // Resolving it has the same error.
             return nil

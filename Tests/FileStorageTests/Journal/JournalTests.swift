@@ -65,6 +65,42 @@ struct JournalTests {
         #expect(read.withLock { !$0.isEmpty && !$0.contains(journal) })
     }
 
+    @Test("A commit looks at the list once before its lock and once under it, and whoever follows it once")
+    func looks() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let looks = Lock<[String]>([])
+        let live = FileSystemCalls.live
+        var calls = live
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            looks.withLock { $0.append(path.name) }
+            return try live.statusOfPath(path, followsLinks)
+        }
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            looks.withLock { $0.append("open") }
+            return try live.statusOfDescriptor(descriptor)
+        }
+        calls.untimedStatus = { folder, name throws(SystemError) in
+            looks.withLock { $0.append(name.isEmpty ? "open journal" : name) }
+            return try live.untimedStatus(folder, name)
+        }
+        let (own, other) = (fixture.backend(calls: calls), fixture.backend())
+        for backend in [own, other, own] { try backend.set(["a": 2, "b": 2]) }
+        let (list, journal, lock) = ("settings.plist", ".settings.plist.journal", ".settings.plist.lock")
+        looks.exchange([])
+        try own.set(["a": 3])
+        // The open lock file, and the journal before it is locked itself, and after.
+        #expect(looks.exchange([]) == [list, ".", "open journal", "open", lock, list, ".", journal, "open journal"])
+        var revision = try other.set(["a": 4]).revision
+        try own.set(["a": 5])
+        looks.exchange([])
+        guard case .differences(let changes) = own.journal.event(of: fixture.list, since: &revision) else {
+            Issue.record("its entries have to be read")
+            return
+        }
+        #expect(changes.values == ["a": 5])
+        #expect(looks.exchange([]) == [list, ".", journal])
+    }
+
     @Test("An edit that changes nothing is no commit")
     func nothing() throws {
         let fixture = try JournalFixture(["a": 1])
