@@ -9,7 +9,7 @@ import FoundationSubset
 ///
 /// Waiting writers are in the kernel's queue, and acquire the lock in the order of their requests, unless they poll. An ``Interruption``
 /// ends their waiting.
-struct FileLock {
+final class FileLock {
     /// An open lock file. The device and the inode of an open file do not change.
     typealias OpenFile = (descriptor: Int32, identity: FileIdentity)
 
@@ -51,7 +51,7 @@ struct FileLock {
         for target: ResolvedPath, timeout: Duration, isPolling: Bool = false, calls: FileSystemCalls = .live,
         body: (_ lock: FileLock) throws -> Result
     ) throws -> Result {
-        var lock = FileLock(target: target, timeout: timeout, isPolling: isPolling, calls: calls)
+        let lock = FileLock(target: target, timeout: timeout, isPolling: isPolling, calls: calls)
         try lock.acquire()
         defer { lock.release() }
         return try body(lock)
@@ -72,7 +72,7 @@ struct FileLock {
         return try statusInPlace(of: held) != nil
     }
 
-    private mutating func acquire() throws(StorageError) {
+    private func acquire() throws(StorageError) {
         while true {
             // Also before the lock file is created.
             try requireUninterrupted()
@@ -99,7 +99,7 @@ struct FileLock {
     }
 
     /// Locks an open file; returns the one that has the lock, which may have been opened before.
-    private mutating func lock(_ file: OpenFile) throws(StorageError) -> OpenFile {
+    private func lock(_ file: OpenFile) throws(StorageError) -> OpenFile {
         do throws(StorageError) {
             var pause = Self.firstPause
             for pauses in 0... {
@@ -145,7 +145,7 @@ struct FileLock {
         return LockWaiter.start(file, path: lockFile.path, calls: calls)
     }
 
-    private mutating func wait(for waiter: LockWaiter) throws(StorageError) -> OpenFile {
+    private func wait(for waiter: LockWaiter) throws(StorageError) -> OpenFile {
         while true {
             let left: Duration
             do throws(StorageError) {
@@ -167,7 +167,7 @@ struct FileLock {
     ///
     /// Throws if no time is left, or if waiting is interrupted.
     @discardableResult
-    private mutating func timeLeft() throws(StorageError) -> Duration {
+    private func timeLeft() throws(StorageError) -> Duration {
         try requireUninterrupted()
         let now = calls.uptime()
         var left = timeToLimit(from: now)
