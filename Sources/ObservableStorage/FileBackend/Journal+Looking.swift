@@ -78,19 +78,26 @@ extension Journal {
     func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
         try list.calls.reading(list.name, "looking for its journal \(target.journal.path)") { () throws(SystemError) in
             guard let status = try list.calls.untimedStatus(at: target.journal) else { return nil }
-            var objection = status.kind.objection.map { "it \($0)" }
-            if objection == nil, !status.isTrusted(besides: nil, in: nil) {
-                let model = try list.calls.status(at: target)
-                if status.isTrusted(besides: model, in: try list.calls.folderStatus(of: target)) { return (status, true) }
-                // An editor may be about to write the list, whose permissions decide.
-                if model == nil { return (status, false) }
-                objection = "it belongs to user \(status.owner), who may not write the property list"
-            }
-            guard let objection else { return (status, true) }
-            let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
-            list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))
-            return (status, false)
+            if status.kind == .file, status.isTrusted(besides: nil, in: nil) { return (status, true) }
+            return (status, try isJournal(status, of: target))
         }
+    }
+
+    /// Whether a file that belongs to another user is used as the journal, and not a folder or the like.
+    private func isJournal(_ status: FileStatus, of target: ResolvedPath) throws(SystemError) -> Bool {
+        let objection: String
+        if let reason = status.kind.objection {
+            objection = "it \(reason)"
+        } else {
+            let model = try list.calls.status(at: target)
+            if status.isTrusted(besides: model, in: try list.calls.folderStatus(of: target)) { return true }
+            // An editor may be about to write the list, whose permissions decide.
+            if model == nil { return false }
+            objection = "it belongs to user \(status.owner), who may not write the property list"
+        }
+        let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
+        list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))
+        return false
     }
 
     // MARK: Entries of lists of other programs

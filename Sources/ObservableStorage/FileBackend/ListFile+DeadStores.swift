@@ -14,7 +14,7 @@ extension ListFile {
     /// - Returns: false if the closure did.
     func storeDeadLogs(of target: ResolvedPath, _ store: ([DeadEditLog]) throws -> Bool) throws -> Bool {
         var folder = EditLogFolder(list: target, listing: logListing.withLock { $0 }, calls: calls)
-        defer { logListing.withLock { [folder] in $0 = folder.listing } }
+        defer { logListing.withLock { [listing = folder.listing] in $0 = listing } }
         for _ in 0..<Self.maximumBatches {
             let logs = try deadLogs(in: &folder)
             if logs.isEmpty {
