@@ -219,6 +219,26 @@ struct BadValueTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("A snapshot in which an invalid value is read later does not bring back the valid one of its time", arguments: [false, true])
+    func oldSnapshot(isMandatory: Bool) throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        func set(_ value: PropertyListValue) {
+            let deliveries =
+                isMandatory
+                ? store.cache.changeLayers(mandatory: ["level": value], defaults: [:])
+                : store.cache.change { $0.merge(["level": value], origin: .external) }.deliveries
+            store.cache.deliver(deliveries)
+        }
+        set(5)
+        set("high")
+        let snapshot = store.snapshot
+        set(6)
+        set("high")
+        #expect(snapshot[Self.level] == 5)
+        set("higher")
+        #expect(store[Self.level] == 6)
+    }
+
     @Test("A reader with another type does not release the last valid value")
     func otherTypes() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))
