@@ -56,6 +56,15 @@ extension StorageLimits {
         if size > commitSize { throw .tooLarge(key: nil, reason: "\(size) bytes, of which it takes \(commitSize)") }
     }
 
+    /// The first entries, at least one, that one commit can remove.
+    func removable(of names: ArraySlice<String>) -> ArraySlice<String> {
+        var (count, size) = (0, 0)
+        return names.prefix { name in
+            (count, size) = (count + 1, size + name.utf8.count)
+            return count == 1 || count <= operations ?? .max && size <= commitSize ?? .max
+        }
+    }
+
     /// The oldest pending edits, as many as fit into one commit; edits that were made together stay together.
     func batch(of edits: [String: PendingEdit]) throws(StorageError) -> [String: PendingEdit] {
         guard applyToCommits else { return edits }

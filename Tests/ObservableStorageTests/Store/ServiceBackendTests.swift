@@ -357,11 +357,12 @@ struct ServiceBackendTests {
         #expect(service.batches == [["a", "b"], ["c", "d", "e"]])
     }
 
-    @Test("All entries, and those of scenes, are removed in as many commits as the limits require", arguments: [true, false])
-    func removals(areScenes: Bool) async throws {
+    @Test(
+        "All entries, and those of scenes, are removed in as many commits as the limits require",
+        arguments: [true, false], [StorageLimits(operations: 2), StorageLimits(commitSize: 30)])
+    func removals(areScenes: Bool, limits: StorageLimits) async throws {
         let names = ["a", "b", "c", "d", "e"].map { "scenes/one/\($0)" }
-        let service = ServiceBackend(
-            Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }), limits: StorageLimits(operations: 2))
+        let service = ServiceBackend(Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }), limits: limits)
         let store = try await ObservableStore.open(service)
         let changes = store.allChanges()
         if areScenes { store.discard(sceneID: "one") } else { store.reset() }
