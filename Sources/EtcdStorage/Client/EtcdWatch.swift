@@ -191,8 +191,11 @@ extension EtcdWatch {
     /// Whether the cluster has gone back to an older revision than the delivered one, or has written another key in the last delivered
     /// revision, rather than that a member lags behind.
     private nonisolated(nonsending) func isHistoryReplaced(_ progress: WatchProgress) async throws -> Bool {
-        let last = progress.lastWritten
-        let request = RangeRequest(key: last?.key ?? range.start, revision: last?.modRevision ?? 0)
+        var last = progress.lastWritten
+        // A large value is not sent again, because that may take longer than a response.
+        let keysOnly = last.map { $0.value.count > 4_096 } ?? true
+        if keysOnly { last?.value = [] }
+        let request = RangeRequest(key: last?.key ?? range.start, revision: last?.modRevision ?? 0, keysOnly: keysOnly)
         do {
             let response = try await client.call(request, deadline: .now + timing.response)
             let isContinued = response.header.clusterID == progress.clusterID && response.header.revision >= progress.revision

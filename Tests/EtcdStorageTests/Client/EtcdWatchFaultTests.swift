@@ -149,6 +149,24 @@ import Testing
         #expect(member.startRevisions == [6, 7, 10])
     }
 
+    @Test("A large value is not sent again to find out whether the watch can be resumed")
+    func largeValue() async throws {
+        let member = try ScriptedMember { number, connection in
+            connection.create()
+            guard number == 0 else {
+                connection.events(["a": 7])
+                return connection.receiveEnd()
+            }
+            let written = KeyValue(key: Array("a".utf8), value: Array(repeating: 1, count: 10_000), modRevision: 6)
+            connection.result(
+                WatchResponse(header: ResponseHeader(clusterID: 7, revision: 6), events: [WatchEvent(keyValue: written)]))
+            connection.end(14, "etcdserver: no leader")
+        }
+        let watch = try watch(member)
+        #expect(await revisions(2, of: watch) == [6, 7])
+        #expect(member.largestResponse > 0 && member.largestResponse < 1_000)
+    }
+
     @Test("Instead of events that take too much memory, everything is read again")
     func tooManyEvents() async throws {
         let event: [UInt8] = [11 << 3 | 2, 0]

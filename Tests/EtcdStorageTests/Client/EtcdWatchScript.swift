@@ -73,12 +73,14 @@ final class ScriptedMember: Sendable {
         /// The keys of all events and responses.
         var written: [KeyValue] = []
         var authentications = 0
+        var largestResponse = 0
         var range: RangeRequest.Response
         var transact: (@Sendable (_ request: TxnRequest) throws(EtcdFailure) -> TxnRequest.Response?)?
 
         /// The response to a request for a single key.
         func response(to request: RangeRequest) -> RangeRequest.Response {
-            let found = written.last { $0.key == request.key && $0.modRevision <= request.revision }.map { [$0] } ?? []
+            var found = written.last { $0.key == request.key && $0.modRevision <= request.revision }.map { [$0] } ?? []
+            if request.keysOnly { for index in found.indices { found[index].value = [] } }
             let header = range.header.clusterID == 0 ? ResponseHeader(clusterID: 7, revision: 1_000) : range.header
             return RangeRequest.Response(header: header, keyValues: found, count: Int64(found.count))
         }
@@ -100,6 +102,9 @@ final class ScriptedMember: Sendable {
 
     /// The number of requested tokens.
     var authentications: Int { state.value.withLock(\.authentications) }
+
+    /// The size of the largest response to a request for a single key.
+    var largestResponse: Int { state.value.withLock(\.largestResponse) }
 
     /// The port for clients.
     var port: Int { Int(server.endpoint.port) }
@@ -145,7 +150,10 @@ final class ScriptedMember: Sendable {
         case "/etcdserverpb.Lease/LeaseGrant": call.respond(LeaseRequest.Response(lease: 9, timeToLive: 600).message)
         case "/etcdserverpb.KV/Range":
             guard let request = decoded({ try RangeRequest(message: message) }) else { return call.reset() }
-            call.respond((request.rangeEnd.isEmpty ? state.value.withLock { $0.response(to: request) } : range).message)
+            guard request.rangeEnd.isEmpty else { return call.respond(range.message) }
+            let response = state.value.withLock { $0.response(to: request) }.message
+            state.value.withLock { $0.largestResponse = max($0.largestResponse, response.count) }
+            call.respond(response)
         case "/etcdserverpb.KV/Txn":
             guard let transact else { return call.respond(TxnRequest.Response(header: range.header).message) }
             guard let request = decoded({ try TxnRequest(message: message) }) else { return call.reset() }
