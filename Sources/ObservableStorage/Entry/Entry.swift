@@ -106,7 +106,7 @@ final class Entry: Observable, @unchecked Sendable {
         if isKept {
             content.history.replaced(whole, by: content.value, isEdit: true, type: nil, revision: edit)
         } else {
-            content.history.recordEdit(of: old, at: name.path, isRemoval: leaf == nil, revision: edit)
+            content.history.recordEdit(of: old, at: name.path, in: content.value, revision: edit)
         }
         content.setPending(edit, paths: [name.path])
         countChange()

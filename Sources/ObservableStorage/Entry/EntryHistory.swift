@@ -31,10 +31,10 @@ struct EntryHistory: Sendable {
     private var isGood = false
     // The first revision whose value has not been reported as invalid.
     private var unreportedRevision: UInt64 = 0
-    // By the path inside the dictionary; of values that are there, or were before the last change.
+    // By the path inside the dictionary; of values that are there.
     private var inner: [[String]: InnerHistory] = [:]
-    // The paths of those that the last change has removed.
-    private var removed: [[String]] = []
+    // Of those that the last change has removed, for observers of that change.
+    private var removed: [[String]: InnerHistory] = [:]
 
     /// Whether there is an earlier value of a key.
     var isEmpty: Bool {
@@ -56,7 +56,7 @@ struct EntryHistory: Sendable {
         if name.path.isEmpty { return earlier }
         // Without a value before the present one, the key had its default, whatever was valid before that.
         if hasLast, let last = earlier.first, name.leaf(last) == nil { return [] }
-        let known = inner[name.path]
+        let known = inner[name.path] ?? removed[name.path]
         let last = [earlier.first.flatMap(name.leaf), known?.good].compactMap(\.self)
         // Older ones may be of the time before the value was removed.
         return known?.isInvalidFromStart == true ? last : last + earlier.dropFirst().compactMap(name.leaf)
@@ -72,11 +72,10 @@ struct EntryHistory: Sendable {
         _ old: PropertyListValue?, by new: PropertyListValue?, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64
     ) {
         self.revision = revision
-        forgetRemoved()
         let isRemoval = new == nil
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
-        if !inner.isEmpty { removed = inner.keys.filter { EntryName(own: "", path: $0).leaf(new) == nil } }
+        forget(inner.keys, removedFrom: new)
         if isTyped { self.type = type }
         guard let old, !isRemoval, !(isTyped && isGood) else {
             if !earlier.isEmpty { earlier = [] }
@@ -103,19 +102,19 @@ struct EntryHistory: Sendable {
     ///
     /// - Parameters:
     ///   - old: the value that was replaced.
-    ///   - isRemoval: whether there is none at the path now.
-    mutating func recordEdit(of old: PropertyListValue?, at path: [String], isRemoval: Bool, revision: UInt64) {
+    ///   - new: the present value.
+    mutating func recordEdit(of old: PropertyListValue?, at path: [String], in new: PropertyListValue?, revision: UInt64) {
         (self.revision, hasLast) = (revision, false)
-        forgetRemoved()
-        guard isRemoval else { return }
-        if case .dictionary = old { removed = inner.keys.filter { $0.starts(with: path) } } else { removed = [path] }
+        if case .dictionary = old { return forget(inner.keys, removedFrom: new) }
+        // With the last value in a dictionary, that is removed as well.
+        forget(path.indices.lazy.map { Array(path[...$0]) }, removedFrom: new)
     }
 
-    /// Forgets what is known of the values that the last change has removed. Called after the change was posted to their observers.
-    mutating func forgetRemoved() {
-        if removed.isEmpty { return }
-        for path in removed { inner[path] = nil }
-        removed = []
+    /// Forgets the values at some paths that are not there any more.
+    private mutating func forget(_ paths: some Sequence<[String]>, removedFrom new: PropertyListValue?) {
+        if !removed.isEmpty { removed = [:] }
+        if inner.isEmpty { return }
+        for path in paths where EntryName(own: "", path: path).leaf(new) == nil { removed[path] = inner.removeValue(forKey: path) }
     }
 
     /// Whether the present value of a key still has to be recorded as valid for readers of a type.

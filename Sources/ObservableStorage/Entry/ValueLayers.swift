@@ -98,7 +98,6 @@ struct ValueLayer: Sendable {
         var history = histories[name] ?? EntryHistory()
         // Of the history, the revisions are its own.
         history.replaced(old, by: new, isEdit: false, type: nil, revision: history.revision + 1)
-        history.forgetRemoved()
         histories[name] = old == nil || new == nil ? nil : history
         return old
     }

@@ -66,7 +66,6 @@ final class EntryCache: Sendable {
                 post(change, among: &related, to: &state, muting: muted, &deliveries)
                 if change.isRemoval { removed.append(change.entry) }
             }
-            for change in changes { change.entry.content.history.forgetRemoved() }
             return (
                 changes: changes, removed: removed, deliveries: deliveries, needsFlush: state.needsFlushScheduled(),
                 demand: state.log.takeDemand()
@@ -103,7 +102,6 @@ final class EntryCache: Sendable {
                     post(change, among: &related, to: &state, muting: muted, &posted)
                     deliveries = posted
                 }
-                entry.content.history.forgetRemoved()
             }
             return (state.needsFlushScheduled(), state.log.takeDemand())
         }

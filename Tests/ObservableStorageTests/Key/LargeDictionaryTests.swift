@@ -264,4 +264,25 @@ struct LargeDictionaryTests {
         #expect(!store[whole].isEmpty)
         #expect(store.cache.update { $0.entries.entry("d")?.content.history.isEmpty } == true)
     }
+
+    @Test("The last valid value of a dictionary, or of a value in it, is not used any more after it was removed with the other one")
+    func removedTogether() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["d": .dictionary(Self.numbers)]))
+        let inner = StorageKey<[String: Int]>("d", "inner", default: [:])
+        let level = StorageKey("d", "inner", "level", default: 0)
+        func setInvalid(_ path: String...) {
+            store[StorageKey<PropertyListValue?>("d", path[0])] = path.dropFirst().reversed().reduce("low") { [$1: $0] }
+        }
+        store[level] = 5
+        #expect((store[inner], store[level]) == (["level": 5], 5))
+        store.remove(level)
+        setInvalid("inner")
+        #expect(store[inner] == [:])
+        store.remove(inner)
+        store[level] = 6
+        #expect(store[level] == 6)
+        store[inner] = ["other": 1]
+        setInvalid("inner", "level")
+        #expect(store[level] == 0)
+    }
 }
