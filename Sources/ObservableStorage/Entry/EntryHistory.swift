@@ -22,8 +22,8 @@ struct EntryHistory: Sendable {
     /// Earlier values that may be valid, the newest first: the one replaced last, and the last one found to be valid, or else the oldest
     /// one that was not read.
     private(set) var earlier: [PropertyListValue] = []
-    // Whether the first of them is the one replaced last.
-    private var hasLast = false
+    // The revision in which the first of them was replaced, and that of the one that was the first before the last change.
+    private var (replacement, earlierReplacement): (UInt64, UInt64) = (0, 0)
     /// The revision of the store in which the present value was set.
     private(set) var revision: UInt64 = 0
     // The type as which values of the entry were last decoded.
@@ -48,18 +48,28 @@ struct EntryHistory: Sendable {
     }
 
     func earlier(_ name: EntryName) -> [PropertyListValue] {
-        values(of: name, in: earlier)
+        values(of: name, in: earlier, since: replacement)
     }
 
-    /// The values of a key in earlier values of the entry, with the last one that was found to be valid.
-    func values(of name: EntryName, in earlier: [PropertyListValue]) -> [PropertyListValue] {
+    /// The same before the last change.
+    ///
+    /// - Parameter earlier: the earlier values of the entry then.
+    func earlierBefore(_ name: EntryName, in earlier: [PropertyListValue]) -> [PropertyListValue] {
+        values(of: name, in: earlier, since: earlierReplacement)
+    }
+
+    /// The values of a key in earlier values of the entry, the first of which was replaced in a revision, with the last one that was found to
+    /// be valid.
+    private func values(of name: EntryName, in earlier: [PropertyListValue], since replacement: UInt64) -> [PropertyListValue] {
         if name.path.isEmpty { return earlier }
-        // Without a value before the present one, the key had its default, whatever was valid before that.
-        if hasLast, let last = earlier.first, name.leaf(last) == nil { return [] }
         let known = inner[name.path] ?? removed[name.path]
-        let last = [earlier.first.flatMap(name.leaf), known?.good].compactMap(\.self)
+        // A valid value is known only since there was none.
+        guard let last = earlier.first.flatMap(name.leaf) else { return known?.good.map { [$0] } ?? [] }
+        // Edits inside the dictionary may have replaced a newer one.
+        let isNewer = known.map { $0.goodRevision >= replacement } ?? false
+        let newest = (isNewer ? [known?.good, last] : [last, known?.good]).compactMap(\.self)
         // Older ones may be of the time before the value was removed.
-        return known?.isInvalidFromStart == true ? last : last + earlier.dropFirst().compactMap(name.leaf)
+        return known?.isInvalidFromStart == true ? newest : newest + earlier.dropFirst().compactMap(name.leaf)
     }
 
     /// Records that a value was replaced.
@@ -71,7 +81,7 @@ struct EntryHistory: Sendable {
     mutating func replaced(
         _ old: PropertyListValue?, by new: PropertyListValue?, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64
     ) {
-        self.revision = revision
+        (self.revision, earlierReplacement) = (revision, replacement)
         let isRemoval = new == nil
         let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
@@ -82,8 +92,8 @@ struct EntryHistory: Sendable {
             return
         }
         // Large values that are set repeatedly and never read are not kept twice.
-        hasLast = isGood || !isEdit || !old.isLarge
-        if hasLast { earlier = [old] + (isGood ? [] : earlier.suffix(1)) }
+        guard isGood || !isEdit || !old.isLarge else { return }
+        (earlier, replacement) = ([old] + (isGood ? [] : earlier.suffix(1)), revision)
     }
 
     /// Whether a value is kept, which copies it, when this process edits one inside it.
@@ -104,7 +114,7 @@ struct EntryHistory: Sendable {
     ///   - old: the value that was replaced.
     ///   - new: the present value.
     mutating func recordEdit(of old: PropertyListValue?, at path: [String], in new: PropertyListValue?, revision: UInt64) {
-        (self.revision, hasLast) = (revision, false)
+        (self.revision, earlierReplacement) = (revision, replacement)
         if case .dictionary = old { return forget(inner.keys, removedFrom: new) }
         // With the last value in a dictionary, that is removed as well.
         forget(path.indices.lazy.map { Array(path[...$0]) }, removedFrom: new)

@@ -285,4 +285,27 @@ struct LargeDictionaryTests {
         setInvalid("inner", "level")
         #expect(store[level] == 0)
     }
+
+    @Test("The last valid value is the one set or read last, whether the dictionary was edited inside or replaced since")
+    func lastValidInside() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["d": .dictionary(Self.numbers)]))
+        let level = key(1)
+        let heard = Recorder<Change<Int>>()
+        let token = store.addUpdateListener(for: level) { heard.record($0) }
+        func replace(by value: PropertyListValue) {
+            store[StorageKey<PropertyListValue?>("d")] = .dictionary(Self.numbers.merging(["k1": value]) { $1 })
+        }
+        let raw = StorageKey<PropertyListValue?>("d", "k1")
+        replace(by: 5)
+        #expect(store[level] == 5)
+        store[level] = 6
+        store[raw] = "low"
+        #expect(store[level] == 6)
+        store[level] = 7
+        store[raw] = "lower"
+        replace(by: 9)
+        #expect(heard.elements.map(\.oldValue) == [1, 5, 6, 6, 7, 7])
+        #expect(heard.elements.map(\.newValue) == [5, 6, 6, 7, 7, 9])
+        withExtendedLifetime(token) {}
+    }
 }
