@@ -88,14 +88,9 @@ extension KeyedStore {
     /// storage does not take as many in one edit.
     public func reset() {
         func remove(_ key: some AnyStorageKey, in transaction: StoreTransaction) { transaction.remove(key.storageKey) }
-        let limit = store.backend.limits.operations ?? .max
         var rest = table.storageKeys[...]
         while !rest.isEmpty {
-            var names = 0
-            let part = rest.prefix { key in
-                defer { names += key.entryName.all.count }
-                return names == 0 || names + key.entryName.all.count <= limit
-            }
+            let part = store.backend.limits.removable(of: rest, names: \.entryName.all)
             rest = rest.dropFirst(part.count)
             store.edit { transaction in
                 for key in part { remove(key, in: transaction) }

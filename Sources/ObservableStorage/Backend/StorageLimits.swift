@@ -56,12 +56,13 @@ extension StorageLimits {
         if size > commitSize { throw .tooLarge(key: nil, reason: "\(size) bytes, of which it takes \(commitSize)") }
     }
 
-    /// The first entries, at least one, that one commit can remove.
-    func removable(of names: ArraySlice<String>) -> ArraySlice<String> {
+    /// The first elements, at least one, whose entries one commit can remove.
+    func removable<Element>(of elements: ArraySlice<Element>, names: (Element) -> [String]) -> ArraySlice<Element> {
         var (count, size) = (0, 0)
-        return names.prefix { name in
-            (count, size) = (count + 1, size + name.utf8.count)
-            return count == 1 || count <= operations ?? .max && size <= commitSize ?? .max
+        return elements.prefix { element in
+            let (isFirst, names) = (count == 0, names(element))
+            (count, size) = (count + names.count, names.reduce(size) { $0 + $1.utf8.count })
+            return isFirst || count <= operations ?? .max && size <= commitSize ?? .max
         }
     }
 

@@ -9,7 +9,7 @@ extension EntryCacheState {
         var names = entries.names.filter(isRemoved)[...]
         var changes: [EntryChange] = []
         while !names.isEmpty {
-            let part = limits.removable(of: names)
+            let part = limits.removable(of: names) { [$0] }
             names = names.dropFirst(part.count)
             let edits = part.reduce(into: EntryEdits(minimumCapacity: part.count)) { $0.updateValue(nil, forKey: $1) }
             changes += apply(edits, origin: .local, edit: revision + 1)

@@ -374,8 +374,10 @@ struct ServiceBackendTests {
         #expect(await changes.reduce(into: []) { $0.append($1.key) }.sorted() == names)
     }
 
-    @Test("The keys of a group are reset in as many commits as the limits require")
-    func resetOfGroup() async throws {
+    @Test(
+        "The keys of a group are reset in as many commits as the limits require",
+        arguments: [StorageLimits(operations: 2), StorageLimits(commitSize: 8)])
+    func resetOfGroup(limits: StorageLimits) async throws {
         struct Group: KeyGroup {
             let a = StorageKey("a", default: 0)
             let b = StorageKey("b", default: 0).renamed(from: "earlier")
@@ -383,7 +385,7 @@ struct ServiceBackendTests {
             let d = StorageKey("d", default: 0)
             let e = StorageKey("e", default: 0)
         }
-        let service = ServiceBackend(["a": 1, "earlier": 2, "d": 3, "e": 4, "other": 5], limits: StorageLimits(operations: 2))
+        let service = ServiceBackend(["a": 1, "earlier": 2, "d": 3, "e": 4, "other": 5], limits: limits)
         let store = try await ObservableStore.open(service)
         KeyedStore<Group>(store).reset()
         #expect(store.entries == ["other": 5])
