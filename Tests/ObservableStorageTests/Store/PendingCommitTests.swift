@@ -132,6 +132,16 @@ struct PendingCommitTests {
         if row.edits.values.allSatisfy(\.paths.isEmpty) { #expect(told == result.latest.values) }
     }
 
+    @Test("Each commit with edits is distinguished from all others")
+    func identities() {
+        let cache = EntryCache(entries: [:], executor: DispatchQueueExecutor(label: "PendingCommitTests"))
+        func identity(of edits: [String: PendingEdit]) -> UInt64? {
+            PendingCommit(edits, upTo: 9, of: cache, after: UnknownEdits()).options.identity
+        }
+        #expect(Set((1...3).compactMap { _ in identity(of: ["a": Self.edit(1)]) }).count == 3)
+        #expect(identity(of: [:]) == nil)
+    }
+
     @Test("Edits that were made together are given up together")
     func group() {
         let edits = [
