@@ -33,6 +33,11 @@ extension StorageLimits {
     /// Whether edits that are each accepted may not fit into one commit together.
     var applyToCommits: Bool { operations != nil || commitSize != nil }
 
+    /// Whether one commit can have a number of edits of so many bytes together.
+    private func takes(_ count: Int, _ size: Int) -> Bool {
+        count <= operations ?? .max && size <= commitSize ?? .max
+    }
+
     /// Whether values may be too large.
     var applyToSizes: Bool { valueSize != nil || commitSize != nil }
 
@@ -62,7 +67,7 @@ extension StorageLimits {
         return elements.prefix { element in
             let (isFirst, names) = (count == 0, names(element))
             (count, size) = (count + names.count, names.reduce(size) { $0 + $1.utf8.count })
-            return isFirst || count <= operations ?? .max && size <= commitSize ?? .max
+            return isFirst || takes(count, size)
         }
     }
 
@@ -77,7 +82,7 @@ extension StorageLimits {
             count += step.count
             size += try commitSize == nil ? 0 : Self.size(of: step.mapValues(\.value))
             // A single step that is too large was refused when it was made.
-            if !batch.isEmpty, count > operations ?? .max || size > commitSize ?? .max { break }
+            if !batch.isEmpty, !takes(count, size) { break }
             batch.merge(step) { $1 }
         }
         return batch
@@ -87,7 +92,7 @@ extension StorageLimits {
     // removed by an earlier step.
     private func dividedIfTooLarge(_ step: [String: PendingEdit]) throws(StorageError) -> [[String: PendingEdit]] {
         let size = try commitSize == nil ? 0 : Self.size(of: step.mapValues(\.value))
-        if step.count <= operations ?? .max, size <= commitSize ?? .max { return [step] }
+        if takes(step.count, size) { return [step] }
         return Dictionary(grouping: step, by: \.value.revision).sorted { $0.key > $1.key }.map { step in
             Dictionary(uniqueKeysWithValues: step.value.map { ($0.key, $0.value) })
         }

@@ -130,8 +130,11 @@ extension Synchronizer {
     /// Reads the storage, and delivers changes by others.
     func read() async throws(StorageError) {
         let latest = try await load()
+        // A journal has the same entries whenever it is read at a revision, and comparing all of them takes long. A member of a cluster may
+        // have lost events.
+        let isKnown = storage.journaling != nil && latest.revision != nil && latest.revision == base.revision
         // Differences that were reported while the storage was read may be newer.
-        let deliveries = adopt(latest.isOlder(than: base) ? base : latest)
+        let deliveries = adopt(isKnown || latest.isOlder(than: base) ? base : latest)
         scheduleCheckpoint(isOwn: false)
         let needsReplay = storage.journaling?.needsReplay == true && !isSuspended
         if let delay = schedule.didRead(needsReplay: needsReplay) { readAgain(after: delay) }
