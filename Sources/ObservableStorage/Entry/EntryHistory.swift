@@ -7,7 +7,8 @@ import PropertyListCoding
 struct EntryHistory: Sendable {
     /// The last valid and the last invalid value at one path inside the entry's dictionary.
     private struct InnerHistory: Sendable {
-        /// The last valid value, the type as which it was decoded, and the revision up to which it is known to be so.
+        /// The last valid value, nil if there was none since the value was removed, the type as which it was decoded, and the revision up to
+        /// which it is known to be so.
         var good: PropertyListValue?
         var type: ObjectIdentifier?
         var goodRevision: UInt64 = 0
@@ -63,10 +64,10 @@ struct EntryHistory: Sendable {
     private func values(of name: EntryName, in earlier: [PropertyListValue], since replacement: UInt64) -> [PropertyListValue] {
         if name.path.isEmpty { return earlier }
         let known = inner[name.path] ?? removed[name.path]
-        // A valid value is known only since there was none.
-        guard let last = earlier.first.flatMap(name.leaf) else { return known?.good.map { [$0] } ?? [] }
-        // Edits inside the dictionary may have replaced a newer one.
+        // Edits inside the dictionary may have replaced a newer one, or removed it.
         let isNewer = known.map { $0.goodRevision >= replacement } ?? false
+        // A valid value is known only since there was none.
+        guard let last = earlier.first.flatMap(name.leaf), !isNewer || known?.good != nil else { return known?.good.map { [$0] } ?? [] }
         let newest = (isNewer ? [known?.good, last] : [last, known?.good]).compactMap(\.self)
         // Older ones may be of the time before the value was removed.
         return known?.isInvalidFromStart == true ? newest : newest + earlier.dropFirst().compactMap(name.leaf)
@@ -118,6 +119,9 @@ struct EntryHistory: Sendable {
         if case .dictionary = old { return forget(inner.keys, removedFrom: new) }
         // With the last value in a dictionary, that is removed as well.
         forget(path.indices.lazy.map { Array(path[...$0]) }, removedFrom: new)
+        // An earlier dictionary may have a value of the time before it was removed.
+        guard old == nil, earlier.contains(where: { EntryName(own: "", path: path).leaf($0) != nil }) else { return }
+        inner[path] = InnerHistory(goodRevision: revision, isInvalidFromStart: true)
     }
 
     /// Forgets the values at some paths that are not there any more.
@@ -157,16 +161,22 @@ struct EntryHistory: Sendable {
     /// - Parameters:
     ///   - revision: the revision in which the value was set, or a later one, if it is still present.
     ///   - good: the earlier value that is used instead, the only one that is kept.
+    ///   - type: the type as which that was decoded.
     ///   - isHidden: whether another value is to be reported, which hides this one.
     /// - Returns: whether to report this, once for each value; and earlier values that are no longer needed.
     mutating func markInvalid(
-        _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?, isHidden: Bool = false
+        _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?, as type: ObjectIdentifier?,
+        isHidden: Bool = false
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
         guard name.path.isEmpty else {
-            return markInvalidInside(value, at: name.path, revision: revision, insteadOf: good, isHidden: isHidden)
+            return markInvalidInside(value, at: name.path, revision: revision, insteadOf: good, as: type, isHidden: isHidden)
         }
         var unneeded: [PropertyListValue] = []
-        if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] { (unneeded, earlier) = (earlier, [good]) }
+        if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] {
+            // It is not known when an older one was replaced: what is known to be valid inside it is newer.
+            if earlier[0] != good { replacement = 0 }
+            (unneeded, earlier) = (earlier, [good])
+        }
         let revision = min(revision, self.revision)
         guard !isHidden, revision >= unreportedRevision else { return (false, unneeded) }
         unreportedRevision = revision + 1
@@ -174,12 +184,16 @@ struct EntryHistory: Sendable {
     }
 
     private mutating func markInvalidInside(
-        _ value: PropertyListValue, at path: [String], revision: UInt64, insteadOf good: PropertyListValue?, isHidden: Bool
+        _ value: PropertyListValue, at path: [String], revision: UInt64, insteadOf good: PropertyListValue?, as type: ObjectIdentifier?,
+        isHidden: Bool
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
         var found = inner[path] ?? InnerHistory()
         defer { inner[path] = found }
         let unneeded = [found.good, found.reported].compactMap(\.self)
-        if revision >= self.revision { (found.good, found.isInvalidFromStart) = (good ?? found.good, good == nil) }
+        if revision >= self.revision {
+            if good != nil, found.good == nil { found.type = type }
+            (found.good, found.isInvalidFromStart) = (good ?? found.good, good == nil)
+        }
         if isHidden { return (false, unneeded) }
         let revision = min(revision, self.revision)
         // The value was reported already if only others in the dictionary have changed.

@@ -91,7 +91,7 @@ extension EntryCache {
                 state.updateHistory(of: decoded, in: entry, name, at: valueRevision) { history, location, revision, value in
                     if failure != nil, !(isHidden && isUsed && value == good?.stored) {
                         let found = history.markInvalid(
-                            value, of: location, revision: revision, insteadOf: isUsed ? good?.stored : nil, isHidden: isHidden)
+                            value, of: location, revision: revision, insteadOf: isUsed ? good?.stored : nil, as: type, isHidden: isHidden)
                         isNew = isNew || found.isNew
                         unneeded += found.unneeded
                     } else if let type {

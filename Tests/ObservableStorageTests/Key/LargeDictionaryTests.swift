@@ -308,4 +308,46 @@ struct LargeDictionaryTests {
         #expect(heard.elements.map(\.newValue) == [5, 6, 6, 7, 7, 9])
         withExtendedLifetime(token) {}
     }
+
+    @Test(
+        "After a value was removed, one that is not valid leaves the default, whatever the last dictionary that was kept has",
+        arguments: [true, false])
+    func removedSinceKept(isObserved: Bool) throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["d": .dictionary(Self.numbers)]))
+        let (level, raw) = (key(1), StorageKey<PropertyListValue?>("d", "k1"))
+        let heard = Recorder<Change<Int>>()
+        let token = isObserved ? store.addUpdateListener(for: level) { heard.record($0) } : nil
+        // The next edit keeps a dictionary that was read.
+        #expect(store[whole]["k1"] == 1)
+        store[key(2)] = -2
+        store.remove(level)
+        store[raw] = "low"
+        #expect(store[level] == 0)
+        store[raw] = "lower"
+        #expect(store[level] == 0)
+        store[StorageKey<PropertyListValue?>("d")] = .dictionary(Self.numbers.merging(["k1": "lowest"]) { $1 })
+        #expect(store[level] == 0)
+        store[level] = 7
+        #expect(store[level] == 7)
+        store[raw] = "low"
+        #expect(store[level] == 7)
+        #expect(heard.elements.map(\.oldValue) == (isObserved ? [1, 0, 0, 0, 0, 7] : []))
+        #expect(heard.elements.map(\.newValue) == (isObserved ? [0, 0, 0, 0, 7, 7] : []))
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A value that was set and read in place of an invalid one is the last valid one")
+    func validAfterInvalid() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["d": .dictionary(Self.numbers)]))
+        let invalid = Self.numbers.merging(["k1": "low"]) { $1 }
+        store.cache.deliver(store.cache.change { $0.merge(["d": .dictionary(invalid)], origin: .external) }.deliveries)
+        #expect(store[key(1)] == 1)
+        store[key(1)] = 5
+        #expect(store[key(1)] == 5)
+        let text = StorageKey("d", "k1", default: "")
+        store[text] = "low"
+        // Valid for readers of another type.
+        #expect(store[text] == "low")
+        #expect(store[key(1)] == 5)
+    }
 }

@@ -239,6 +239,24 @@ struct BadValueTests {
         #expect(store[Self.level] == 6)
     }
 
+    @Test("An older dictionary that is used in place of an invalid one does not bring back the values in it")
+    func olderAround() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["d": ["level": 1, "other": 1]]))
+        let whole = StorageKey<[String: Int]>("d", default: [:])
+        func level() -> Int { store[StorageKey("d", "level", default: 0)] }
+        func set(_ level: PropertyListValue) {
+            store.cache.deliver(
+                store.cache.change { $0.merge(["d": ["level": level, "other": "text"]], origin: .external) }.deliveries)
+        }
+        #expect(store[whole] == ["level": 1, "other": 1])
+        for value in [2, 3, "low"] as [PropertyListValue] {
+            set(value)
+            #expect(level() == (value == 2 ? 2 : 3))
+        }
+        #expect(store[whole] == ["level": 1, "other": 1])
+        #expect(level() == 3)
+    }
+
     @Test("A reader with another type does not release the last valid value")
     func otherTypes() throws {
         let store = try ObservableStore(backend: InMemoryBackend(["level": 5]))

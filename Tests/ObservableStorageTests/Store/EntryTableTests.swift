@@ -157,7 +157,9 @@ struct EntryTableTests {
         var table = EntryTable(StoredValues(["a": "old", "read": "old", "reported": "old"]), store: 1)
         for name in ["a", "read", "reported"] { _ = table.exchange(name, "new", edit: 0, revision: 1, type: text) }
         func read(_ name: String, _ revision: UInt64, _ good: PropertyListValue?) -> Bool {
-            table.ensureEntry(name).content.history.markInvalid("new", of: EntryName(own: name), revision: revision, insteadOf: good).isNew
+            let name = EntryName(own: name)
+            return table.ensureEntry(name.own).content.history
+                .markInvalid("new", of: name, revision: revision, insteadOf: good, as: text).isNew
         }
         #expect(read("read", 1, "old"))
         _ = table.exchange("reported", "newer", edit: 0, revision: 2, type: text)
