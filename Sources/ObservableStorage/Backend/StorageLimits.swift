@@ -63,11 +63,13 @@ extension StorageLimits {
 
     /// The first elements, at least one, whose entries one commit can remove.
     func removable<Element>(of elements: ArraySlice<Element>, names: (Element) -> [String]) -> ArraySlice<Element> {
-        var (count, size) = (0, 0)
+        guard applyToCommits else { return elements }
+        var (entries, size) = (Set<String>(), 0)
         return elements.prefix { element in
-            let (isFirst, names) = (count == 0, names(element))
-            (count, size) = (count + names.count, names.reduce(size) { $0 + $1.utf8.count })
-            return isFirst || takes(count, size)
+            let isFirst = entries.isEmpty
+            // Several elements may be in one entry.
+            for name in names(element) where entries.insert(name).inserted { size += name.utf8.count }
+            return isFirst || takes(entries.count, size)
         }
     }
 

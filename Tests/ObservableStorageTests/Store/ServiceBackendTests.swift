@@ -395,6 +395,22 @@ struct ServiceBackendTests {
         try await store.close()
     }
 
+    @Test("A group of values in few entries is reset in one step, however many they are")
+    func resetInside() async throws {
+        struct Group: KeyGroup {
+            let a = StorageKey("d", "a", default: 0)
+            let b = StorageKey("d", "b", default: 0)
+            let c = StorageKey("d", "c", default: 0)
+        }
+        let service = ServiceBackend(["d": ["a": 1, "b": 2, "c": 3, "other": 4]], limits: StorageLimits(operations: 2))
+        let store = try await ObservableStore.open(service)
+        let revision = store.snapshot.revision
+        KeyedStore<Group>(store).reset()
+        #expect(store.entries == ["d": ["other": 4]])
+        #expect(store.snapshot.revision == revision + 1)
+        try await store.close()
+    }
+
     @Test("A value, a step and a transaction that are too large are refused, and nothing changes")
     func tooLarge() async throws {
         let service = ServiceBackend(limits: StorageLimits(operations: 2, valueSize: 250, commitSize: 400))
