@@ -18,7 +18,8 @@ package final class OpenFolder: Sendable {
         calls.discard(descriptor)
     }
 
-    /// Whether it is a folder that was examined. Its device and its inode do not change while it is open, and are read once.
+    /// Whether it is a folder that was examined. Its device and its inode do not change while it is open, and are read once: also those of a
+    /// folder on a file server that has become stale.
     func isSame(as examined: FileStatus?) throws(SystemError) -> Bool {
         guard let examined else { return false }
         if let known = known.withLock({ $0 }) { return known.isSameFile(as: examined.identity) }
@@ -117,7 +118,8 @@ extension FileSystemCalls {
         if isDirect(path, to: target, as: status) { return true }
         guard let folder = target.openFolder, try destination(of: path) == target else { return false }
         return try reading(path.text) { () throws(SystemError) in
-            try folder.isSame(as: self.status(at: ResolvedPath(splitting: target.folder)))
+            // Looked at again: on a file server, another folder may have the number of one that was removed, which is stale.
+            try isFile(folder.descriptor, at: ResolvedPath(splitting: target.folder))
         }
     }
 

@@ -101,6 +101,48 @@ struct JournalTests {
         #expect(looks.exchange([]) == [list, ".", journal])
     }
 
+    @Test("A list is found again after a file server has made its folder again, even if the new one has the number of the old one")
+    func staleFolder() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let live = FileSystemCalls.live
+        let folders = Lock<(open: Set<Int32>, stale: Set<Int32>)>(([], []))
+        @Sendable func requireFresh(_ folder: Int32?) throws(SystemError) {
+            if let folder, folders.withLock({ $0.stale.contains(folder) }) { throw SystemError(ESTALE) }
+        }
+        var calls = live
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            try requireFresh(path.openFolder?.descriptor)
+            let descriptor = try live.openDescriptor(path, flags, mode)
+            if flags & O_DIRECTORY != 0 { folders.withLock { _ = $0.open.insert(descriptor) } }
+            return descriptor
+        }
+        calls.closeDescriptor = { descriptor throws(SystemError) in
+            folders.withLock { folders in
+                folders.open.remove(descriptor)
+                folders.stale.remove(descriptor)
+            }
+            try live.closeDescriptor(descriptor)
+        }
+        calls.statusOfPath = { path, followsLinks throws(SystemError) in
+            try requireFresh(path.openFolder?.descriptor)
+            return try live.statusOfPath(path, followsLinks)
+        }
+        calls.statusOfDescriptor = { descriptor throws(SystemError) in
+            try requireFresh(descriptor)
+            return try live.statusOfDescriptor(descriptor)
+        }
+        calls.untimedStatus = { folder, name throws(SystemError) in
+            try requireFresh(folder)
+            return try live.untimedStatus(folder, name)
+        }
+        let backend = fixture.backend(calls: calls)
+        try backend.set(["a": 2])
+        folders.withLock { $0.stale = $0.open }
+        #expect(try backend.load().values == ["a": 2])
+        try backend.set(["a": 3])
+        #expect(try fixture.backend().load().values == ["a": 3])
+    }
+
     @Test("An edit that changes nothing is no commit")
     func nothing() throws {
         let fixture = try JournalFixture(["a": 1])
