@@ -57,7 +57,7 @@ extension Journal {
             var entries = draft ?? current.unedited
             if draft == nil || entries.revision != current.revision {
                 guard draft == nil || lock?.wasContended ?? true else { return nil }
-                entries = current.unedited
+                (draft, entries) = (nil, current.unedited)
                 try body(&entries)
                 // The closure may have made another edit, at the end of the process, or somebody has removed the lock file.
                 guard try lock?.isInPlace() ?? true, try state.file.isEnd(state.end) else { return nil }

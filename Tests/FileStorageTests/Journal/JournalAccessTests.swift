@@ -54,6 +54,36 @@ struct JournalAccessTests {
         }
     }
 
+    @Test("A list is looked at again before a commit whose closure has run under the lock")
+    func readOnlySince() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let other = fixture.backend()
+        let isDue = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.lock = { descriptor throws(SystemError) in
+            guard isDue.exchange(false) else { return try FileSystemCalls.live.lock(descriptor) }
+            // Another process has the lock, and commits meanwhile.
+            do { try other.set(["b": 1]) } catch { Issue.record(error) }
+            throw SystemError(EWOULDBLOCK)
+        }
+        let backend = fixture.backend(calls: calls)
+        try backend.set(["a": 2])
+        var runs = 0
+        #expect(throws: StorageError.unwritable(file: fixture.file.path, reason: "is read-only for everyone (mode 0444)")) {
+            try backend.edit { entries in
+                runs += 1
+                if runs == 1 {
+                    isDue.exchange(true)
+                } else {
+                    try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: fixture.file.path)
+                }
+                entries["a"] = 3
+            }
+        }
+        #expect(runs == 2)
+        #expect(try other.load().values == ["a": 2, "b": 1])
+    }
+
     /// Denies a user to open the journal.
     private final class Denial: Sendable {
         let isOn: Lock<Bool>
