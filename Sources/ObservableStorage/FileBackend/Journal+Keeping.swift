@@ -88,7 +88,9 @@ extension Journal {
             state = renewed
         }
         let announced = JournaledList(missing, at: state.revision + 1, overrides: edits, isGap: true, isPlaced: false)
-        guard try append([.list(announced)], to: &state) else { return nil }
+        // An earlier attempt may have announced it, and failed to move it.
+        let isAnnounced = state.lists.last.map { $0.isQuarantined && ($0.revision, $0.overrides) == (state.revision, edits) } ?? false
+        guard try isAnnounced || append([.list(announced)], to: &state) else { return nil }
         try state.synchronize()
         guard try move() else { return nil }
         do {

@@ -316,4 +316,23 @@ struct QuarantineTests {
         #expect(try next.journal.commits(since: nil)?.map { Array($0.edits.keys) } == [["e"]])
         #expect(try next.journal.commits(since: before)?.count == 1)
     }
+
+    @Test("If it cannot be moved, that is recorded once, however often it is tried")
+    func notMoved() throws {
+        try damageList()
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            if to.name.contains(".corrupt-") { throw SystemError(EPERM) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        for _ in 0..<3 { #expect(throws: StorageError.self) { try backend(calls: calls).load() } }
+        func announcements() throws -> Int {
+            try fixture.records().count { if case .list(let list) = $0 { list.isQuarantined } else { false } }
+        }
+        #expect(try announcements() == 1)
+        #expect(try backend().load().values == Self.edits)
+        #expect(try announcements() == 1)
+        #expect(try quarantined() == [Data("precious".utf8)])
+        #expect(try fixture.backend().load().values == Self.edits)
+    }
 }
