@@ -6,9 +6,6 @@ struct PendingCommit: Sendable {
     let options: CommitOptions
     private let unknownEdits: UnknownEdits
 
-    // Another random number for each commit would take a system call.
-    private static let firstIdentity = UInt64.random(in: .min ... .max)
-
     /// - Parameters:
     ///   - revision: the revision up to which the edits were made.
     ///   - unknownEdits: the edits of earlier commits, which may have been stored.
@@ -22,8 +19,8 @@ struct PendingCommit: Sendable {
         options.isReported = false
         if !edits.isEmpty {
             options.whenStored = cache.releasesLog(upTo: revision)
-            // Distinguishes the commit from those of other stores and of other processes, too.
-            options.identity = Self.firstIdentity &+ UniqueNumber.next()
+            // Distinguishes the commit from those of other stores of the backend, too.
+            options.identity = UniqueNumber.next()
             options.unknown = unknownEdits.commits
             options.whenResolved = { unknownEdits.resolve($0) }
         }
