@@ -106,7 +106,7 @@ struct LeafHash {
             hash = mix(hash, bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             offset += 8
         }
-        return UInt32(truncatingIfNeeded: mix(mix(hash, bytes.lastBytes), 0))
+        return UInt32(truncatingIfNeeded: mix(mix(hash, bytes.lastWord), 0))
     }
 
     /// The hash of the whole blocks of 32 bytes, and their end.

@@ -163,7 +163,7 @@ extension PropertyListError {
     }
 
     fileprivate static func notASCII(_ text: UnsafeRawBufferPointer, at offset: Int) -> PropertyListError {
-        PropertyListError(offset: offset + text.endOfASCII(), reason: "a byte that is not ASCII in an ASCII string")
+        PropertyListError(offset: offset + text.endOfASCII, reason: "a byte that is not ASCII in an ASCII string")
     }
 
     fileprivate static func unreadable(_ marker: UInt8, at offset: Int) -> PropertyListError {

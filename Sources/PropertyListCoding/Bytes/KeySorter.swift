@@ -112,19 +112,7 @@ extension KeySorter {
         guard let first = keys.first.map(text) else { return }
         var prefix = first.count
         for key in keys { prefix = first.commonPrefixLength(with: text(key), limit: prefix) }
-        for index in keys.indices { keys[index].word = text(keys[index]).word(from: prefix) }
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    /// The 8 bytes at an offset as a big-endian number, padded with zeros.
-    fileprivate func word(from offset: Int) -> UInt64 {
-        let size = count - offset
-        if size >= 8 { return UInt64(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
-        if size > 0, count >= 8 {
-            return UInt64(bigEndian: loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)) << UInt64(64 - 8 * size)
-        }
-        return self[offset...].reduce(0) { $0 << 8 | UInt64($1) } << UInt64(64 - 8 * size)
+        for index in keys.indices { keys[index].word = text(keys[index]).word(at: prefix).byteSwapped }
     }
 }
 

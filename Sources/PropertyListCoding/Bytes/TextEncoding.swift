@@ -20,7 +20,7 @@ enum TextEncoding: Equatable {
             return nil
         case .ascii:
             guard text.isASCII else {
-                throw PropertyListError(offset: start + text.endOfASCII(), reason: "the text is not ASCII, as the XML declaration says")
+                throw PropertyListError(offset: start + text.endOfASCII, reason: "the text is not ASCII, as the XML declaration says")
             }
             return nil
         case .latin1:

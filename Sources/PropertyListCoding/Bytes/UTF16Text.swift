@@ -89,15 +89,9 @@ extension UnsafeRawBufferPointer {
     /// The number of units that valid UTF-8 takes as UTF-16.
     var utf16Count: Int {
         var units = count
-        var offset = 0
-        while offset + 8 <= count {
-            let word = loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        for offset in stride(from: 0, to: count, by: 8) {
+            let word = word(at: offset)
             units += (word & word << 1 & word << 2 & word << 3).highBitCount - (word & ~(word << 1)).highBitCount
-            offset += 8
-        }
-        while offset < count {
-            units += (self[offset] >= 0xF0 ? 1 : 0) - (self[offset] & 0xC0 == 0x80 ? 1 : 0)
-            offset += 1
         }
         return units
     }
