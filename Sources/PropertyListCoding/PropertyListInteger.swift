@@ -25,6 +25,12 @@ public struct PropertyListInteger: Sendable, Hashable {
         (bits, isNegative) = (number, false)
     }
 
+    /// Creates an integer from its sign and its digits, or returns nil if it is out of range.
+    init?(magnitude: UInt64, isNegative: Bool) {
+        guard !isNegative || magnitude <= Int64.min.magnitude else { return nil }
+        self = isNegative ? PropertyListInteger(Int64(truncatingIfNeeded: 0 &- magnitude)) : PropertyListInteger(magnitude)
+    }
+
     /// The number as the requested type, or nil if it does not fit.
     public func value<Number: FixedWidthInteger>(as type: Number.Type = Number.self) -> Number? {
         isNegative ? Number(exactly: Int64(bitPattern: bits)) : Number(exactly: bits)
@@ -35,6 +41,15 @@ extension PropertyListInteger: ExpressibleByIntegerLiteral {
     /// Creates an integer from a literal.
     public init(integerLiteral number: Int64) {
         self.init(number)
+    }
+}
+
+extension UInt64 {
+    /// The number with one more digit; nil if it is out of range.
+    func appending(_ digit: UInt8, radix: UInt64 = 10) -> UInt64? {
+        let (shifted, isLarge) = multipliedReportingOverflow(by: radix)
+        let (number, isLarger) = shifted.addingReportingOverflow(UInt64(digit))
+        return isLarge || isLarger ? nil : number
     }
 }
 

@@ -91,10 +91,7 @@ extension JSONReader {
             _ = try digits()
         }
         if isWhole {
-            if let magnitude, !isNegative { return .integer(PropertyListInteger(magnitude)) }
-            if let magnitude, magnitude <= Int64.min.magnitude {
-                return .integer(PropertyListInteger(Int64(truncatingIfNeeded: 0 &- magnitude)))
-            }
+            if let magnitude, let integer = PropertyListInteger(magnitude: magnitude, isNegative: isNegative) { return .integer(integer) }
         } else if let real = Double(text(from: start, to: offset)), real.isFinite {
             return .real(real)
         }
@@ -107,10 +104,7 @@ extension JSONReader {
         let start = offset
         var number: UInt64? = 0
         while let digit = next?.digit(isHexadecimal: false) {
-            if let shifted = number?.multipliedReportingOverflow(by: 10) {
-                let (sum, overflow) = shifted.partialValue.addingReportingOverflow(UInt64(digit))
-                number = shifted.overflow || overflow ? nil : sum
-            }
+            number = number?.appending(digit)
             offset += 1
         }
         guard offset > start else { throw error("a digit is missing") }

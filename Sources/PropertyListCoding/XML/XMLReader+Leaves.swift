@@ -63,15 +63,12 @@ extension XMLReader {
         guard !text.isEmpty else { return nil }
         var magnitude: UInt64 = 0
         for byte in text {
-            guard let digit = byte.digit(isHexadecimal: isHexadecimal) else { return nil }
-            let (shifted, isLarge) = magnitude.multipliedReportingOverflow(by: isHexadecimal ? 16 : 10)
-            let (sum, isLarger) = shifted.addingReportingOverflow(UInt64(digit))
-            guard !isLarge, !isLarger else { return nil }
-            magnitude = sum
+            guard let digit = byte.digit(isHexadecimal: isHexadecimal),
+                let longer = magnitude.appending(digit, radix: isHexadecimal ? 16 : 10)
+            else { return nil }
+            magnitude = longer
         }
-        guard isNegative else { return PropertyListInteger(magnitude) }
-        guard magnitude <= Int64.min.magnitude else { return nil }
-        return PropertyListInteger(Int64(truncatingIfNeeded: 0 &- magnitude))
+        return PropertyListInteger(magnitude: magnitude, isNegative: isNegative)
     }
 
     /// Parses a real: decimal, or a name of infinity or NaN, with white space around it.
