@@ -24,14 +24,11 @@ struct ContainerFrame {
         isDictionary = true
     }
 
-    mutating func nextElement() -> PropertyListValue {
+    /// Begins the next child; an element has no key.
+    mutating func nextChild() -> (key: String?, value: PropertyListValue) {
         defer { next += 1 }
-        return elements[next]
-    }
-
-    mutating func nextEntry() -> (key: String, value: PropertyListValue) {
+        guard isDictionary else { return (nil, elements[next]) }
         if next.isMultiple(of: Self.batchSize) { readBatch() }
-        defer { next += 1 }
         return entries[order[next]]
     }
 

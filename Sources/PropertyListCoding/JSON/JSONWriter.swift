@@ -80,14 +80,10 @@ extension JSONWriter {
                     put(layout.space)
                 }
                 indent(depth)
-                let value: PropertyListValue
-                if frame.isDictionary {
-                    let (key, member) = frame.nextEntry()
+                let (key, value) = frame.nextChild()
+                if let key {
                     put(key)
                     put(layout.colon)
-                    value = member
-                } else {
-                    value = frame.nextElement()
                 }
                 if let child = open(value, depth: depth) {
                     parents.append(frame)

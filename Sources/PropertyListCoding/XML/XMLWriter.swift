@@ -62,14 +62,10 @@ extension XMLWriter {
             let depth = layout.depth + parents.count + 1
             if frame.next < frame.count {
                 beginLine(depth: depth)
-                let value: PropertyListValue
-                if frame.isDictionary {
-                    let (key, entry) = frame.nextEntry()
+                let (key, value) = frame.nextChild()
+                if let key {
                     try put(key: key)
                     beginLine(depth: depth)
-                    value = entry
-                } else {
-                    value = frame.nextElement()
                 }
                 if let child = try open(value, depth: depth) {
                     guard depth < DecodingLimits.depth else { throw .tooDeep(at: nil) }
