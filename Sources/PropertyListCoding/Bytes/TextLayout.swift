@@ -19,6 +19,29 @@ struct TextLayout {
     var space: [UInt8] { colon.last == 0x20 && lineEnding.isEmpty ? [0x20] : [] }
 }
 
+/// The beginnings of lines in a layout.
+struct LineStarts: ~Copyable {
+    private let layout: TextLayout
+    /// The line ending, the margin and the deepest indentation; not an array, because each use of it would be retained.
+    private var bytes: OutputBuffer
+
+    // Full indentation would multiply the size of a deep container by its depth.
+    private static let maximumDepth = 16
+
+    init(in layout: TextLayout) {
+        self.layout = layout
+        bytes = OutputBuffer(capacity: 64)
+        let units = repeatElement(layout.unit, count: Self.maximumDepth).joined()
+        for byte in layout.lineEnding + layout.margin + units { bytes.append(byte) }
+    }
+
+    /// A line ending, and the indentation in a number of containers; nothing in a layout of one line.
+    func bytes(depth: Int) -> UnsafeRawBufferPointer {
+        let size = layout.lineEnding.count + layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumDepth)
+        return bytes.bytes(from: 0, to: size)
+    }
+}
+
 /// A line of a text document, for edits that keep its layout.
 struct TextLine {
     // Longer white space is not repeated, because the document could grow to a multiple of its size.

@@ -15,14 +15,10 @@ struct JSONWriter: ~Copyable {
     var output: OutputBuffer
     private let layout: TextLayout
     let substitutes: Substitutes
-    /// The margin and the deepest indentation.
-    private let indentation: [UInt8]
+    private let lineStarts: LineStarts
     private var frames: DictionaryFrames
     /// The first value that cannot be written.
     var failure: PropertyListError?
-
-    // Full indentation would multiply the size of a deep container by its depth.
-    private static let maximumIndentation = 16
 
     static func write(_ value: PropertyListValue) throws(PropertyListError) -> Data {
         guard value.isContainer else {
@@ -55,7 +51,7 @@ struct JSONWriter: ~Copyable {
 
     private init(for value: PropertyListValue, in layout: TextLayout, _ substitutes: Substitutes = .none) {
         (self.layout, self.substitutes) = (layout, substitutes)
-        indentation = layout.margin + (0..<Self.maximumIndentation).flatMap { _ in layout.unit }
+        lineStarts = LineStarts(in: layout)
         output = OutputBuffer(capacity: 256 + value.childCount * 48)
         frames = DictionaryFrames(for: value)
     }
@@ -79,7 +75,7 @@ extension JSONWriter {
                     output.append(0x2C)
                     put(layout.space)
                 }
-                indent(depth)
+                output.append(lineStarts.bytes(depth: depth))
                 let (key, value) = frame.nextChild()
                 if let key {
                     put(key)
@@ -91,7 +87,7 @@ extension JSONWriter {
                 }
                 continue
             }
-            indent(depth - 1)
+            output.append(lineStarts.bytes(depth: depth - 1))
             output.append(frame.isDictionary ? 0x7D : 0x5D)
             if frame.isTagged { output.append(0x7D) }
             guard let parent = parents.popLast() else { return }
@@ -129,12 +125,5 @@ extension JSONWriter {
 
     private mutating func put(_ bytes: [UInt8]) {
         for byte in bytes { output.append(byte) }
-    }
-
-    private mutating func indent(_ depth: Int) {
-        guard !layout.lineEnding.isEmpty else { return }
-        put(layout.lineEnding)
-        let size = layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumIndentation)
-        indentation.withUnsafeBytes { output.append(UnsafeRawBufferPointer(rebasing: $0[..<size])) }
     }
 }

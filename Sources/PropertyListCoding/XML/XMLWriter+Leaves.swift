@@ -7,12 +7,6 @@ extension XMLWriter {
         output.append(text)
     }
 
-    /// Appends a line ending and an indentation.
-    mutating func beginLine(depth: Int) {
-        let size = layout.lineEnding.count + layout.margin.count + layout.unit.count * min(depth - layout.depth, Self.maximumTabs)
-        output.append(space.bytes(from: 0, to: size))
-    }
-
     mutating func put(key: String) throws(PropertyListError) {
         put("<key>")
         try put(escaped: key)

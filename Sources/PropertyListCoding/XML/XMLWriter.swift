@@ -4,12 +4,8 @@ import FoundationSubset
 struct XMLWriter: ~Copyable {
     var output: OutputBuffer
     let layout: TextLayout
-    /// The line ending, the margin and the deepest indentation; not an array, because each use of it would be retained.
-    var space: OutputBuffer
+    private let lineStarts: LineStarts
     private var frames: DictionaryFrames
-
-    // Full indentation would multiply the size of a deep container by its depth.
-    static let maximumTabs = 16
 
     private static let header: StaticString = """
         <?xml version="1.0" encoding="UTF-8"?>
@@ -43,9 +39,7 @@ struct XMLWriter: ~Copyable {
 
     private init(for value: PropertyListValue, in layout: TextLayout) {
         self.layout = layout
-        space = OutputBuffer(capacity: 64)
-        for byte in layout.lineEnding + layout.margin { space.append(byte) }
-        for _ in 0..<Self.maximumTabs { for byte in layout.unit { space.append(byte) } }
+        lineStarts = LineStarts(in: layout)
         // Estimated, because growing by doubling would double the time.
         output = OutputBuffer(capacity: 1024 + value.childCount * 96 + value.longLeafSize)
         frames = DictionaryFrames(for: value)
@@ -100,6 +94,11 @@ extension XMLWriter {
         case .uid(let uid): try put(uid: uid, depth: depth)
         }
         return nil
+    }
+
+    /// Appends a line ending and an indentation.
+    mutating func beginLine(depth: Int) {
+        output.append(lineStarts.bytes(depth: depth))
     }
 
     private func refuseUIDLookalike(_ entries: [String: PropertyListValue]) throws(PropertyListError) {
