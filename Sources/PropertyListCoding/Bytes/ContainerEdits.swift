@@ -1,3 +1,5 @@
+import FoundationSubset
+
 /// The children of a container and their edits, as an editor of text needs them, which reads one child after the other.
 struct ContainerEdits {
     let isDictionary: Bool
@@ -54,5 +56,28 @@ struct ContainerEdits {
         return edits.compactMap { key, value in value.map { (key, $0) } }.sorted { left, right in
             (left.0 ?? "").utf8.lexicographicallyPrecedes((right.0 ?? "").utf8)
         }
+    }
+}
+
+/// The changes of a text: parts that are replaced.
+struct TextChanges {
+    private var changes: [(range: Range<Int>, text: Data)] = []
+
+    mutating func replace(_ range: Range<Int>, with text: some Sequence<UInt8> = EmptyCollection()) {
+        changes.append((range, Data(text)))
+    }
+
+    /// The bytes after the changes, of which several at one offset keep their order; where two ranges overlap, both are removed.
+    func applied(to bytes: ByteView) -> Data {
+        var output = OutputBuffer(capacity: bytes.count + bytes.count / 8)
+        var done = 0
+        let order = changes.indices.sorted { (changes[$0].range.lowerBound, $0) < (changes[$1].range.lowerBound, $1) }
+        for (range, text) in order.map({ changes[$0] }) {
+            if range.lowerBound > done { output.append(bytes[done..<range.lowerBound]) }
+            text.withUnsafeBytes { output.append($0) }
+            done = max(done, range.upperBound)
+        }
+        output.append(bytes[done..<bytes.count])
+        return output.data()
     }
 }

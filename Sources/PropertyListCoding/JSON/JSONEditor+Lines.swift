@@ -43,7 +43,7 @@ extension JSONEditor {
         if !additions.isEmpty, let first = children.first, children.allSatisfy({ $0.isRemoved }), let (key, value) = additions.popFirst() {
             // In the place of the first child, the first addition has its comma and its comments.
             let layout = layout(in: frame, margin: first.line.map { text($0.indentation) }, depth: depth)
-            change(first.start..<first.end, to: try JSONWriter.write(value, for: key, in: layout))
+            changes.replace(first.start..<first.end, with: try JSONWriter.write(value, for: key, in: layout))
             children[0].isRemoved = false
         }
         let survivors = children.lastIndex { !$0.isRemoved }.map { $0 + 1 } ?? 0
@@ -66,7 +66,7 @@ extension JSONEditor {
             let isAlone = survivors == children.count - 1 && text(last.anchor..<last.start).allSatisfy { $0.isXMLSpace }
             let isBeforeLineEnding = isAlone && bytes.endOfLineEnding(at: next) > next
             let keepsLine = !isBeforeLineEnding && hasLineComment(in: end..<comma)
-            change((keepsLine ? comma : beginsLine?.ending.lowerBound ?? comma)..<comma + 1)
+            changes.replace((keepsLine ? comma : beginsLine?.ending.lowerBound ?? comma)..<comma + 1)
         }
     }
 
@@ -76,7 +76,7 @@ extension JSONEditor {
     private mutating func remove(_ child: Child, isLast: Bool, before close: Int, afterCommentsFrom comments: Int?) {
         var end = child.end
         if let comma = child.comma {
-            if text(child.end..<comma).allSatisfy({ $0.isXMLSpace }) { end = comma + 1 } else { change(comma..<comma + 1) }
+            if text(child.end..<comma).allSatisfy({ $0.isXMLSpace }) { end = comma + 1 } else { changes.replace(comma..<comma + 1) }
         }
         let next = bytes.endOfSpaces(from: end, before: close)
         let endsLine = next == close || bytes.endOfLineEnding(at: next) > next
@@ -84,16 +84,16 @@ extension JSONEditor {
             if next == close {
                 // The bracket must not become a part of a comment.
                 let keepsLine = comments.map { hasLineComment(in: $0..<line.ending.lowerBound) } ?? false
-                change((keepsLine ? line.start : line.ending.lowerBound)..<end)
+                changes.replace((keepsLine ? line.start : line.ending.lowerBound)..<end)
             } else if endsLine {
-                change(line.ending.lowerBound..<next)
+                changes.replace(line.ending.lowerBound..<next)
             } else {
-                change(child.start..<next)
+                changes.replace(child.start..<next)
             }
         } else if endsLine || isLast {
-            change(bytes.startOfSpaces(before: child.start, after: child.anchor)..<end)
+            changes.replace(bytes.startOfSpaces(before: child.start, after: child.anchor)..<end)
         } else {
-            change(child.start..<next)
+            changes.replace(child.start..<next)
         }
     }
 
@@ -121,10 +121,10 @@ extension JSONEditor {
             let gap = model.anchor..<min(model.start, model.anchor + TextLine.longestWhiteSpace)
             before = frame.children.count > 1 && text(gap).allSatisfy({ $0 == 0x20 || $0 == 0x09 }) ? text(gap) : layout.space
         }
-        if survivor.comma == nil { change(survivor.end..<survivor.end, to: [0x2C]) }
+        if survivor.comma == nil { changes.replace(survivor.end..<survivor.end, with: [0x2C]) }
         var text = try members(additions, before: before, in: layout)
         if model.comma != nil { text.append(0x2C) }
-        change(place..<place, to: text)
+        changes.replace(place..<place, with: text)
     }
 
     /// Adds the first children of a container.
@@ -138,13 +138,13 @@ extension JSONEditor {
             let place = bytes.startOfSpaces(before: close, after: start)
             let members = try members(additions, before: layout.space, in: layout)
             // After a comment, a space is needed.
-            return change(place..<close, to: place == start ? members.dropFirst(layout.space.count) : members)
+            return changes.replace(place..<close, with: place == start ? members.dropFirst(layout.space.count) : members)
         }
         let layout = layout(in: frame, margin: text(frame.margin) + frame.unit, depth: depth)
         var members = try members(additions, before: layout.lineEnding + layout.margin, in: layout)
         let place = endOfChildren(frame, before: close)
         if !beginsLine { members += layout.lineEnding + text(frame.margin) }
-        change(place..<(beginsLine ? place : close), to: members)
+        changes.replace(place..<(beginsLine ? place : close), with: members)
     }
 
     /// The offset at which lines are added at the end of a container: the end of the line before its closing bracket, or else before the

@@ -5,7 +5,7 @@ import FoundationSubset
 /// Scans bytes that ``JSONReader`` has accepted, decodes keys only, and copies everything between the changes.
 struct JSONEditor {
     var reader: JSONReader
-    private var changes: [(range: Range<Int>, text: Data)] = []
+    var changes = TextChanges()
 
     /// The text of a document after edits of the dictionary at its root: the value of each entry that is set, nil for one that is removed.
     ///
@@ -17,11 +17,7 @@ struct JSONEditor {
     ) throws(PropertyListError) -> Data? {
         var editor = JSONEditor(reader: JSONReader(bytes, from: start))
         guard try editor.edit(entries, edits, from: start) else { return nil }
-        return editor.output()
-    }
-
-    private init(reader: JSONReader) {
-        self.reader = reader
+        return editor.changes.applied(to: bytes)
     }
 
     var bytes: ByteView { reader.bytes }
@@ -65,7 +61,8 @@ struct JSONEditor {
                 frame.hasRemoved = true
             case .some(let new?) where old != new:
                 let child = frame.children[frame.children.count - 1]
-                change(child.value..<child.end, to: try JSONWriter.write(new, in: layout(in: frame, depth: parents.count + 1)))
+                let text = try JSONWriter.write(new, in: layout(in: frame, depth: parents.count + 1))
+                changes.replace(child.value..<child.end, with: text)
             default: break
             }
         }
@@ -106,26 +103,6 @@ struct JSONEditor {
         var frame = Frame(edits, start: reader.offset, margin: parent.line?.indentation ?? parent.margin)
         (frame.unit, frame.colon, frame.isOnLineOfParent) = (unit(in: parent), parent.colon, parent.line == nil)
         return frame
-    }
-
-    // MARK: Output
-
-    mutating func change(_ range: Range<Int>, to text: some Sequence<UInt8> = [UInt8]()) {
-        changes.append((range, Data(text)))
-    }
-
-    /// The bytes with the changes; where two ranges overlap, both are removed.
-    private func output() -> Data {
-        var output = OutputBuffer(capacity: bytes.count + bytes.count / 8)
-        var done = 0
-        let order = changes.indices.sorted { (changes[$0].range.lowerBound, $0) < (changes[$1].range.lowerBound, $1) }
-        for (range, text) in order.map({ changes[$0] }) {
-            if range.lowerBound > done { output.append(bytes[done..<range.lowerBound]) }
-            text.withUnsafeBytes { output.append($0) }
-            done = max(done, range.upperBound)
-        }
-        output.append(bytes[done..<bytes.count])
-        return output.data()
     }
 }
 

@@ -34,11 +34,11 @@ extension XMLEditor {
     /// Removes the last child of a container, and its lines if they contain nothing else.
     mutating func remove(_ child: Range<Int>, from frame: Frame) {
         guard frame.beginsLine, frame.line.indentation.upperBound == child.lowerBound else {
-            return replace(frame.separator.lowerBound..<child.upperBound, with: Data())
+            return changes.replace(frame.separator.lowerBound..<child.upperBound)
         }
         let end = reader.bytes.endOfSpaces(from: child.upperBound, before: reader.bytes.count)
         let next = reader.bytes.endOfLineEnding(at: end)
-        replace((next == end ? child.lowerBound : frame.line.start)..<next, with: Data())
+        changes.replace((next == end ? child.lowerBound : frame.line.start)..<next)
     }
 
     /// Adds children at the end of a container whose closing tag was read, or whose only tag is empty.
@@ -68,15 +68,15 @@ extension XMLEditor {
             while reader.bytes[end - 1] == 0x2F { end = reader.bytes.startOfSpaces(before: end - 1, after: frame.tag.offset) }
             text = Data(reader.bytes[frame.tag.offset..<end]) + Data([0x3E]) + text
             text += (isInline ? [] : layout.lineEnding + bytes(frame.margin)) + Array("</\(frame.tag.element.name)>".utf8)
-            return replace(frame.tag.offset..<frame.end, with: text)
+            return changes.replace(frame.tag.offset..<frame.end, with: text)
         }
         if !isInline, beginsLine, line.indentation.upperBound == close.offset {
             // New lines precede that of the closing tag; the line of the last child may have been removed.
-            return replace(line.start..<line.start, with: text.dropFirst(layout.lineEnding.count) + layout.lineEnding)
+            return changes.replace(line.start..<line.start, with: text.dropFirst(layout.lineEnding.count) + layout.lineEnding)
         }
         if isFirst, !isInline, !beginsLine { text += layout.lineEnding + bytes(frame.margin) }
         let end = reader.bytes.startOfWhiteSpace(before: close.offset, after: frame.end)
-        replace(end..<end, with: text)
+        changes.replace(end..<end, with: text)
     }
 
     /// The text between the last key and its value if it is white space, and otherwise the given one.

@@ -3,11 +3,9 @@ import FoundationSubset
 /// Replaces the changed elements of an XML property list in its text, and leaves all other bytes as they are.
 ///
 /// Scans bytes that ``XMLReader`` has accepted, decodes keys only, and copies everything between the changes.
-struct XMLEditor: ~Copyable {
+struct XMLEditor {
     var reader: XMLReader
-    private var output: OutputBuffer
-    /// The offset up to which the bytes were copied, replaced or removed.
-    private var done = 0
+    var changes = TextChanges()
     /// The line of the last tag.
     var line: TextLine
 
@@ -21,13 +19,11 @@ struct XMLEditor: ~Copyable {
     ) throws(PropertyListError) -> Data? {
         var editor = XMLEditor(bytes, from: start)
         guard try editor.edit(entries, edits) else { return nil }
-        editor.replace(bytes.count..<bytes.count, with: Data())
-        return editor.output.data()
+        return editor.changes.applied(to: bytes)
     }
 
     private init(_ bytes: ByteView, from start: Int) {
         reader = XMLReader(bytes, from: start)
-        output = OutputBuffer(capacity: bytes.count + bytes.count / 8)
         line = TextLine(start: start, indentation: start..<start, ending: start..<start)
     }
 
@@ -66,7 +62,7 @@ struct XMLEditor: ~Copyable {
             case .some(nil): remove(tag.offset..<reader.offset, from: frame)
             case .some(let new?) where old != new:
                 let text = try XMLWriter.write(new, in: layout(in: frame, depth: parents.count + 1))
-                replace(value.offset..<reader.offset, with: text)
+                changes.replace(value.offset..<reader.offset, with: text)
             default: break
             }
         }
@@ -94,13 +90,6 @@ struct XMLEditor: ~Copyable {
         frame.unit = unit(in: parent)
         frame.isOnLineOfParent = line.start <= parent.tag.offset
         return frame
-    }
-
-    /// Replaces a range of the bytes, or the rest of it if its beginning was removed.
-    mutating func replace(_ range: Range<Int>, with text: Data) {
-        if range.lowerBound > done { output.append(reader.bytes[done..<range.lowerBound]) }
-        text.withUnsafeBytes { output.append($0) }
-        done = max(done, range.upperBound)
     }
 }
 
