@@ -65,6 +65,12 @@ extension ByteView {
             start: start, indentation: start..<endOfSpaces(from: start, before: limit), ending: start - (isLong ? 2 : 1)..<start)
     }
 
+    /// The white space by which an indentation is longer than that of the container's line; nil if it does not begin with it.
+    func unit(of indentation: Range<Int>, after margin: Range<Int>) -> [UInt8]? {
+        guard indentation.count > margin.count, self[indentation].starts(with: self[margin]) else { return nil }
+        return Array(self[indentation.dropFirst(margin.count)])
+    }
+
     /// The offset after the spaces and tabs from an offset on.
     func endOfSpaces(from offset: Int, before end: Int) -> Int {
         var index = offset

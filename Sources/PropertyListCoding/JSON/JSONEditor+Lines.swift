@@ -15,10 +15,7 @@ extension JSONEditor {
 
     /// The indentation of the last line in a container, relative to the container.
     func unit(in frame: Frame) -> [UInt8] {
-        guard let line = frame.line else { return frame.unit }
-        let (margin, indentation) = (text(frame.margin), text(line.indentation))
-        guard indentation.count > margin.count, indentation.starts(with: margin) else { return frame.unit }
-        return Array(indentation.dropFirst(margin.count))
+        frame.line.flatMap { bytes.unit(of: $0.indentation, after: frame.margin) } ?? frame.unit
     }
 
     /// The line ending in a container, or else that at the end of the line on which it begins.

@@ -18,9 +18,8 @@ extension XMLEditor {
 
     /// The indentation of the last child of a container, relative to the container.
     func unit(in frame: Frame) -> [UInt8] {
-        let (margin, indentation) = (bytes(frame.margin), bytes(frame.line.indentation))
-        guard frame.beginsLine, indentation.count > margin.count, indentation.starts(with: margin) else { return frame.unit }
-        return Array(indentation.dropFirst(margin.count))
+        let unit = frame.beginsLine ? reader.bytes.unit(of: frame.line.indentation, after: frame.margin) : nil
+        return unit ?? frame.unit
     }
 
     private var lineEnding: [UInt8] {
@@ -28,7 +27,7 @@ extension XMLEditor {
     }
 
     private func bytes(_ range: Range<Int>) -> [UInt8] {
-        range.isEmpty ? [] : Array(reader.bytes[range])
+        Array(reader.bytes[range])
     }
 
     /// Removes the last child of a container, and its lines if they contain nothing else.
