@@ -171,11 +171,11 @@ extension TextEncoding {
 
     /// The encoding that the XML declaration names; UTF-8 if there is none.
     private static func declared(in bytes: ByteView) throws(PropertyListError) -> TextEncoding {
-        guard bytes.has("<?xml", at: 0), let end = bytes.firstIndex(of: 0x3E, or: 0x3E, from: 0) else { return .utf8 }
+        guard bytes.has("<?xml", at: 0), let end = bytes.firstIndex(of: 0x3E, from: 0) else { return .utf8 }
         var index = 5
         while index < end, !bytes.has("encoding", at: index) { index += 1 }
         guard index < end, let open = bytes.firstIndex(of: 0x22, or: 0x27, from: index), open < end else { return .utf8 }
-        guard let close = bytes.firstIndex(of: bytes[open], or: bytes[open], from: open + 1), close < end else { return .utf8 }
+        guard let close = bytes.firstIndex(of: bytes[open], from: open + 1), close < end else { return .utf8 }
         let name = String(decoding: bytes[open + 1..<close], as: UTF8.self)
         switch name.uppercased() {
         case "UTF-8", "UTF8": return .utf8

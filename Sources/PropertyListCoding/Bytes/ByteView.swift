@@ -72,6 +72,12 @@ struct ByteView {
         buffer.firstIndex(from: offset) { $0.bytesEqual(to: 0x22) | $0.bytesEqual(to: 0x5C) | $0.bytesBelow(0x20) }
     }
 
+    /// The offset of the first byte of a value, at or after an offset.
+    func firstIndex(of byte: UInt8, from offset: Int) -> Int? {
+        let index = buffer.firstIndex(from: offset) { $0.bytesEqual(to: byte) }
+        return index < count ? index : nil
+    }
+
     /// The offset of the first of two bytes, at or after an offset.
     func firstIndex(of one: UInt8, or other: UInt8, from offset: Int) -> Int? {
         let index = buffer.firstIndex(from: offset) { $0.bytesEqual(to: one) | $0.bytesEqual(to: other) }

@@ -139,7 +139,7 @@ extension JSONReader {
         }
         guard bytes.has("/*", at: offset) else { return false }
         var end = offset + 2
-        while let star = bytes.firstIndex(of: 0x2A, or: 0x2A, from: end) {
+        while let star = bytes.firstIndex(of: 0x2A, from: end) {
             end = star + 1
             if bytes.has("/", at: end) {
                 offset = end + 1

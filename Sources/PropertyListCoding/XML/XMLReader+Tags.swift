@@ -52,7 +52,7 @@ extension XMLReader {
         }
         let nameEnd = offset
         // Foundation treats the first `>` as the end even inside quotes.
-        guard let end = bytes.firstIndex(of: 0x3E, or: 0x3E, from: offset) else { throw ended("inside a tag") }
+        guard let end = bytes.firstIndex(of: 0x3E, from: offset) else { throw ended("inside a tag") }
         offset = end + 1
         // A leading zero would not be visible in the packed name.
         guard nameEnd - nameStart <= 7, bytes[nameStart] != 0, let element = XMLElement(rawValue: packed) else {
@@ -102,7 +102,7 @@ extension XMLReader {
     private mutating func skip(past end: StaticString, from start: Int, _ where: String) throws(PropertyListError) {
         let size = end.utf8CodeUnitCount
         var search = start
-        while let close = bytes.firstIndex(of: 0x3E, or: 0x3E, from: search) {
+        while let close = bytes.firstIndex(of: 0x3E, from: search) {
             if close + 1 - size >= start, bytes.has(end, at: close + 1 - size) {
                 offset = close + 1
                 return
@@ -120,7 +120,7 @@ extension XMLReader {
         if bytes[end] == 0x5B {
             offset = end + 1
             try skipInternalSubset()
-            guard let close = bytes.firstIndex(of: 0x3E, or: 0x3E, from: offset) else { throw ended("inside the document type") }
+            guard let close = bytes.firstIndex(of: 0x3E, from: offset) else { throw ended("inside the document type") }
             end = close
         }
         offset = end + 1
@@ -135,7 +135,7 @@ extension XMLReader {
                 offset += 1
                 return
             case 0x22, 0x27:
-                guard let close = bytes.firstIndex(of: bytes[offset], or: bytes[offset], from: offset + 1) else {
+                guard let close = bytes.firstIndex(of: bytes[offset], from: offset + 1) else {
                     throw ended("inside the document type")
                 }
                 offset = close + 1
