@@ -41,12 +41,8 @@ extension OutputBuffer {
 
     @inline(__always)
     private mutating func append(marker: UInt8, _ bytes: UnsafeRawBufferPointer, _ hash: LeafHash) -> UInt32 {
-        if bytes.count < 0xF {
-            append(marker | UInt8(bytes.count), bytes)
-        } else {
-            append(marker: marker, count: bytes.count)
-            append(bytes)
-        }
+        append(marker: marker, count: bytes.count)
+        append(bytes)
         return hash(of: bytes, marker: marker)
     }
 

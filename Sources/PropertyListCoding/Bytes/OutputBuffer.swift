@@ -66,13 +66,6 @@ struct OutputBuffer: ~Copyable {
         count += 1 + size
     }
 
-    mutating func append(_ first: UInt8, _ others: UnsafeRawBufferPointer) {
-        reserve(1 + others.count)
-        start.storeBytes(of: first, toByteOffset: count, as: UInt8.self)
-        if let source = others.baseAddress { (start + count + 1).copyMemory(from: source, byteCount: others.count) }
-        count += 1 + others.count
-    }
-
     /// Appends the lowest 1 to 8 bytes of an integer, most significant first.
     @inline(__always)
     mutating func append(_ integer: UInt64, size: Int) {
