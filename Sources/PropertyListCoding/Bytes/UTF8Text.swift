@@ -71,13 +71,16 @@ extension UnsafeRawBufferPointer {
     /// The end of the valid scalars that begin between two offsets.
     private func endOfScalars(from start: Int, to end: Int) -> Int {
         var offset = start
-        while offset < Swift.min(end, count) {
-            var parser = Unicode.UTF8.ForwardParser()
-            var bytes = self[offset...].makeIterator()
-            guard case .valid(let scalar) = parser.parseScalar(from: &bytes) else { break }
-            offset += scalar.count
-        }
+        while offset < Swift.min(end, count), let scalar = scalar(at: offset) { offset += UTF8.width(scalar) }
         return offset
+    }
+
+    /// The scalar that begins at an offset; nil if none does that is valid.
+    func scalar(at offset: Int) -> Unicode.Scalar? {
+        var parser = Unicode.UTF8.ForwardParser()
+        var bytes = self[offset...].makeIterator()
+        guard case .valid(let scalar) = parser.parseScalar(from: &bytes) else { return nil }
+        return UTF8.decode(scalar)
     }
 }
 

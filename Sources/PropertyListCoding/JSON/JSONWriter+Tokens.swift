@@ -54,11 +54,13 @@ extension JSONWriter {
             var index = 0
             while index < text.count {
                 let byte = text[index]
-                guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte >= 0x7F else {
+                // The bytes with which all scalars begin that are escaped; see `Unicode.Scalar.isUnprintable`.
+                guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F || byte == 0xC2 || byte == 0xD8 || byte == 0xE2 else {
                     index += 1
                     continue
                 }
-                let (scalar, size) = byte < 0x80 ? (Unicode.Scalar(byte), 1) : text.scalar(at: index)
+                let scalar = byte < 0x80 ? Unicode.Scalar(byte) : text.scalar(at: index) ?? "\u{FFFD}"
+                let size = UTF8.width(scalar)
                 if scalar.isUnprintable || byte <= 0x5C {
                     output.append(UnsafeRawBufferPointer(rebasing: text[start..<index]))
                     put(escaped: scalar)

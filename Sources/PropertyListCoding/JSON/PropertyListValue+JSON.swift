@@ -23,15 +23,3 @@ extension Unicode.Scalar {
         }
     }
 }
-
-extension UnsafeRawBufferPointer {
-    /// The scalar of two or more bytes at an offset of valid UTF-8, and its size, if it may need an escape; U+FFFD for others.
-    func scalar(at offset: Int) -> (Unicode.Scalar, size: Int) {
-        let lead = self[offset]
-        let size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
-        guard size < 4 else { return ("\u{FFFD}", size) }
-        let last = UInt32(self[offset + size - 1] & 0x3F)
-        let value = size == 2 ? UInt32(lead & 0x1F) << 6 | last : UInt32(lead & 0xF) << 12 | UInt32(self[offset + 1] & 0x3F) << 6 | last
-        return (Unicode.Scalar(value) ?? "\u{FFFD}", size)
-    }
-}
