@@ -86,6 +86,25 @@ extension CodingFailure: CustomStringConvertible {
     }
 }
 
+// The parts of a value, such as the elements of an array: an error has the path to the part.
+extension Storable {
+    init(part stored: PropertyListValue, at step: @autoclosure () -> String) throws {
+        do {
+            try self.init(propertyListValue: stored)
+        } catch {
+            throw CodingFailure(error, decoding: stored, as: Self.self).inside(step())
+        }
+    }
+
+    func storedPart(at step: @autoclosure () -> String) throws -> PropertyListValue {
+        do {
+            return try propertyListValue
+        } catch {
+            throw CodingFailure(encoding: error).inside(step())
+        }
+    }
+}
+
 extension StorageError {
     /// The error that decoding threw, as an error about a key: the path inside the value is added to the key's name.
     static func undecodable(

@@ -93,11 +93,7 @@ extension PropertyListValue {
     fileprivate init(entries: KeyValuePairs<String, any Storable>) throws {
         var dictionary: [String: PropertyListValue] = [:]
         for (name, value) in entries {
-            do {
-                dictionary[name] = try value.propertyListValue
-            } catch {
-                throw CodingFailure(encoding: error).inside(.step(to: name))
-            }
+            dictionary[name] = try value.storedPart(at: .step(to: name))
         }
         self = .dictionary(dictionary)
     }
@@ -106,11 +102,7 @@ extension PropertyListValue {
     package func entry<Value: Storable>(_ name: String, of type: Any.Type) throws -> Value {
         guard case .dictionary(let dictionary) = self else { throw CodingFailure(type, self) }
         guard let stored = dictionary[name] else { throw CodingFailure(Value.self, found: "nothing").inside(.step(to: name)) }
-        do {
-            return try Value(propertyListValue: stored)
-        } catch {
-            throw CodingFailure(error, decoding: stored, as: Value.self).inside(.step(to: name))
-        }
+        return try Value(part: stored, at: .step(to: name))
     }
 
     fileprivate func bounds<Bound: Storable & Comparable>(of type: Any.Type) throws -> (lower: Bound, upper: Bound) {

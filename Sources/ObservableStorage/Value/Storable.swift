@@ -60,11 +60,7 @@ extension Array: Storable where Element: Storable {
         self.init()
         reserveCapacity(array.count)
         for stored in array {
-            do {
-                append(try Element(propertyListValue: stored))
-            } catch {
-                throw CodingFailure(error, decoding: stored, as: Element.self).inside(.step(to: count))
-            }
+            append(try Element(part: stored, at: .step(to: count)))
         }
     }
 
@@ -74,11 +70,7 @@ extension Array: Storable where Element: Storable {
             var array: [PropertyListValue] = []
             array.reserveCapacity(count)
             for element in self {
-                do {
-                    array.append(try element.propertyListValue)
-                } catch {
-                    throw CodingFailure(encoding: error).inside(.step(to: array.count))
-                }
+                array.append(try element.storedPart(at: .step(to: array.count)))
             }
             return .array(array)
         }
@@ -93,11 +85,7 @@ extension Dictionary: Storable, StandardStorable where Key: Storable & LosslessS
         self.init(minimumCapacity: dictionary.count)
         for (name, stored) in dictionary {
             guard let key = Key(name) else { throw CodingFailure(Key.self, found: "the key \"\(name)\"").inside(.step(to: name)) }
-            do {
-                self[key] = .some(try Value(propertyListValue: stored))
-            } catch {
-                throw CodingFailure(error, decoding: stored, as: Value.self).inside(.step(to: name))
-            }
+            self[key] = .some(try Value(part: stored, at: .step(to: name)))
         }
         if count < dictionary.count { throw CodingFailure(Self.self, found: Self.repeatedKeys(in: dictionary)) }
     }
@@ -112,11 +100,7 @@ extension Dictionary: Storable, StandardStorable where Key: Storable & LosslessS
             for (key, value) in self {
                 let name = key.description
                 guard Key(name) == key else { throw CodingFailure("the key \"\(name)\" does not convert back to \(Key.self)") }
-                do {
-                    dictionary[name] = try value.propertyListValue
-                } catch {
-                    throw CodingFailure(encoding: error).inside(.step(to: name))
-                }
+                dictionary[name] = try value.storedPart(at: .step(to: name))
             }
             return .dictionary(dictionary)
         }
