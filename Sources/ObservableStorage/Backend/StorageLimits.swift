@@ -29,6 +29,14 @@ extension StorageBackend {
     }
 }
 
+extension StorageKey {
+    /// What a backend stores if the key is set to a value; nil if the entry is removed.
+    func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
+        let encoded = try stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: name) }
+        return encoded ?? definition.traits.storedNil
+    }
+}
+
 extension StorageLimits {
     /// Whether edits that are each accepted may not fit into one commit together.
     var applyToCommits: Bool { operations != nil || commitSize != nil }

@@ -103,7 +103,7 @@ extension ObservableStore {
             state.refusal ?? state.layers.mandatory(key.entryName).map { _ in StorageError.mandatory(key: name) }
         }
         if let refusal { throw refusal }
-        guard let stored = try key.stored(value, as: { stored throws(StorageError) in try backend.accepted(stored, for: name) }) else {
+        guard let stored = try key.stored(value, in: backend) else {
             throw StorageError.unencodable(key: name, reason: "nil is no value of a presence")
         }
         do {
@@ -128,7 +128,7 @@ extension ObservableStore {
             if let failure { throw failure }
             var value = found
             let (result, changed) = try cache.recordingChanges(after: &runs, of: name) { try body(&value) }
-            let stored = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
+            let stored = try key.stored(value, in: backend)
             if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
             let isDone = try synchronizer.change { (state) throws(StorageError) in
                 var present = state.entry(name)
@@ -158,9 +158,7 @@ extension ObservableStore {
             if key.isPresentShape(found, in: isOwn ? entry : nil, at: version) {
                 return isOwn ? nil : try key.edits(storing: found, over: stored)
             }
-            let present = try key.stored(try key.decoded(found)) { value throws(StorageError) in
-                try backend.accepted(value, for: key.name)
-            }
+            let present = try key.stored(try key.decoded(found), in: backend)
             return try key.edits(storing: present ?? found, over: stored)
         }
     }

@@ -133,8 +133,7 @@ extension ObservableStore: KeyValueAccess {
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        let encoded = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
-        let stored = encoded ?? key.definition.traits.storedNil
+        let stored = try key.stored(value, in: backend)
         if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
         try edit(key, stored, muting: token)
     }

@@ -115,8 +115,7 @@ public struct StoreTransaction: KeyValueAccess {
             contents.scopes.insert(scope)
         }
         if layers.mandatory(key.definition.entryName) != nil { throw .mandatory(key: key.name) }
-        let encoded = try key.stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: key.name) }
-        try edit(key, encoded ?? key.definition.traits.storedNil)
+        try edit(key, try key.stored(value, in: backend))
     }
 
     /// Removes a key's stored value, under earlier names too.

@@ -91,6 +91,24 @@ struct SceneNilTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test("Every way of setting nil stores nil: assigning, setting, modifying in place, modifying atomically, edits and transactions")
+    func writers() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(Self.stored))
+        let settings = KeyedStore<Keys>(SceneStore(sceneID: "one", base: store))
+        let selection = settings.stored(\.selection)
+        func makeNil(_ value: inout String?) { value = nil }
+        let ways: [() async throws -> Void] = [
+            { settings.selection = nil }, { try selection.set(nil) }, { makeNil(&settings.selection) },
+            { try selection.modify { $0 = nil } }, { settings.edit { $0.selection = nil } },
+            { try await settings.update { $0.selection = nil } },
+        ]
+        for (number, setNil) in ways.enumerated() {
+            settings.selection = "mine"
+            try await setNil()
+            #expect(settings.selection == nil && selection.isSet, "way \(number)")
+        }
+    }
+
     @Test("Nil is the last valid value of a scene's key, and is not migrated")
     func validity() async throws {
         let backend = InMemoryBackend(["limit": 1])
