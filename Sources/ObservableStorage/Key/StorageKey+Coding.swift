@@ -107,35 +107,39 @@ extension StorageKey {
 extension StorageKey {
     /// The value of an entry: that of the first source that has one, or else the key's default. This is what all readers and observers have.
     ///
-    /// If it is invalid, the last valid value of that source is used, or else the value that would be used without that source; see
-    /// ``StoredEntry/sources``.
-    ///
     /// - Parameters:
     ///   - decode: decodes the present value.
     ///   - earlier: the previous values; called if the present one is invalid.
-    /// - Returns: the value, and its stored form, nil for an override and for the key's default; the error of an invalid present value, and
-    ///   the value that is used instead, nil for the key's default.
+    /// - Returns: the value; the error of an invalid present value; and the source of the value, nil if it is the key's default.
     func value(
         of entry: StoredEntry, _ decode: (PropertyListValue) throws(StorageError) -> Value, orLastOf earlier: () -> EarlierValues
-    ) -> (value: Value, stored: PropertyListValue?, failure: StorageError?, good: StoredEntry.ValidValue?) {
-        let source = entry.source
+    ) -> (value: Value, failure: StorageError?, good: StoredEntry.ValidValue?) {
         do throws(StorageError) {
-            if source == .override, let override = entry.override { return (try value(of: override), nil, nil, nil) }
-            if source == .stored, let none = nilValue(storedAs: entry.stored) { return (none, entry.stored, nil, nil) }
-            if let present = entry.present { return (try decode(present), present, nil, nil) }
-            return (defaultValue, nil, nil, nil)
-        } catch let failure {
-            let earlier = earlier()
-            for next in entry.sources {
-                if next == .override, source != .override, let override = entry.override {
-                    do throws(StorageError) { return (try value(of: override), nil, failure, (next, nil)) } catch { continue }
-                }
-                let candidates = [next == source ? nil : entry[next]].compactMap(\.self) + earlier[next]
-                guard let (value, stored) = firstDecoded(candidates, areOwn: next == .stored) else { continue }
-                return (value, stored, failure, (next, stored))
-            }
-            return (defaultValue, nil, failure, nil)
+            guard let source = entry.source else { return (defaultValue, nil, nil) }
+            if source == .override, let override = entry.override { return (try value(of: override), nil, (source, nil)) }
+            if source == .stored, let none = nilValue(storedAs: entry.stored) { return (none, nil, (source, entry.stored)) }
+            guard let present = entry[source] else { return (defaultValue, nil, nil) }
+            return (try decode(present), nil, (source, present))
+        } catch {
+            let (value, good) = replacement(in: entry, earlier())
+            return (value, error, good)
         }
+    }
+
+    /// The value that is used if that of the first source of an entry is invalid: the last valid value of that source, or else the value that
+    /// would be used without that source; see ``StoredEntry/sources``.
+    ///
+    /// - Returns: the value, and its source, nil if it is the key's default.
+    func replacement(in entry: StoredEntry, _ earlier: EarlierValues) -> (value: Value, good: StoredEntry.ValidValue?) {
+        for next in entry.sources {
+            if next == .override, entry.source != .override, let override = entry.override {
+                do throws(StorageError) { return (try value(of: override), (next, nil)) } catch { continue }
+            }
+            let candidates = [next == entry.source ? nil : entry[next]].compactMap(\.self) + earlier[next]
+            guard let (value, stored) = firstDecoded(candidates, areOwn: next == .stored) else { continue }
+            return (value, (next, stored))
+        }
+        return (defaultValue, nil)
     }
 
     /// Nil, if the stored value of the key's own entry is its stored form.
@@ -145,7 +149,7 @@ extension StorageKey {
     }
 
     private func firstDecoded(
-        _ candidates: [PropertyListValue], areOwn: Bool = false
+        _ candidates: [PropertyListValue], areOwn: Bool
     ) -> (value: Value, stored: PropertyListValue)? {
         for candidate in candidates {
             if areOwn, let none = nilValue(storedAs: candidate) { return (none, candidate) }

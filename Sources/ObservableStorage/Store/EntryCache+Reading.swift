@@ -67,6 +67,23 @@ extension EntryCache {
         update { state in includingPresent ? state.earlier(name).after(state.entry(name)) : state.earlier(name) }
     }
 
+    /// Records that the value in effect in a snapshot or a transaction cannot be decoded, if it is in effect in the store as well.
+    ///
+    /// - Returns: whether it is.
+    @discardableResult
+    func recordFailure<Value>(
+        _ failure: StorageError, of key: StorageKey<Value>, in entry: StoredEntry, ignoringOverride: Bool = false,
+        isReported: Bool = true
+    ) -> Bool {
+        let name = key.definition.entryName
+        let present = read(name, as: nil, ignoringOverride: ignoringOverride)
+        guard present.entry.source == entry.source, present.entry.present == entry.present else { return false }
+        // The store may have had later valid values than the snapshot.
+        let good = key.replacement(in: present.entry, earlier(name)).good
+        recordDecoding(key, present.entry, revision: present.revision, failure, insteadOf: good, isReported: isReported)
+        return true
+    }
+
     /// Records whether the value in effect could be decoded, or which one beneath it is used instead: earlier values are kept until one
     /// could, and one that could not is reported once.
     ///

@@ -132,7 +132,7 @@ extension EntryChange {
     ) -> (change: Change<Value>, failure: StorageError?, good: StoredEntry.ValidValue?) {
         let before = key.value(of: old, decodeOld, orLastOf: { earlier })
         let after = key.value(of: new, decodeNew, orLastOf: { earlierThanNew ?? earlier.after(old) })
-        let keepsValue = after.failure != nil && !isRemoval && after.stored == before.stored
+        let keepsValue = after.failure != nil && !isRemoval && after.good?.stored == before.good?.stored
         let kind = isRemoval ? ChangeKind.removed : after.failure.map(ChangeKind.undecodable) ?? .set
         let change = Change(
             key: self.key, oldValue: before.value, newValue: keepsValue ? before.value : after.value, kind: kind, origin: origin,

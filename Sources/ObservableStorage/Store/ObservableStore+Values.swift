@@ -99,7 +99,7 @@ extension ObservableStore: KeyValueAccess {
         let name = definition.entryName
         let found = cache.read(name, as: definition.type, ignoringOverride: ignoresOverride)
         if let superseded = found.superseded { reportSuperseded(superseded, of: key) }
-        let (value, _, failure, good) = key.value(
+        let (value, failure, good) = key.value(
             of: found.entry, { stored throws(StorageError) in try found.decoded(stored, for: key) }, orLastOf: { cache.earlier(name) })
         let isKnown = failure == nil && !found.isUnconfirmed
         let isReported =

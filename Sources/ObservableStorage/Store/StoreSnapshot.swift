@@ -84,20 +84,11 @@ public struct StoreSnapshot: Sendable {
     private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
         let name = key.definition.entryName
         let entry = layers.entry(name) { stored.values[$0] }
-        let (value, _, failure, _) = key.value(
+        let (value, failure, _) = key.value(
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { stored.earlier(name, in: layers) })
-        if let failure {
-            let present = cache.read(name, as: nil)
-            // A value that was replaced meanwhile was reported when it was stored, if it was observed.
-            if present.entry.source == entry.source, present.entry.present == entry.present {
-                // The store may have had later valid values than the snapshot.
-                let (_, _, _, good) = key.value(
-                    of: present.entry, { _ throws(StorageError) in throw failure }, orLastOf: { cache.earlier(name) })
-                cache.recordDecoding(
-                    key, present.entry, revision: present.revision, failure, insteadOf: good, isReported: isReported)
-            }
-        }
+        // A value that was replaced meanwhile was reported when it was stored, if it was observed.
+        if let failure { cache.recordFailure(failure, of: key, in: entry, isReported: isReported) }
         return (value, failure)
     }
 }

@@ -92,16 +92,10 @@ public struct StoreTransaction: KeyValueAccess {
         storeDefaultIfNeeded(of: key)
         let name = key.definition.entryName
         let entry = layers.entry(name) { contents[$0] }
-        let (value, _, failure, good) = key.value(
+        let (value, failure, _) = key.value(
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { cache.earlier(name, includingPresent: true) })
-        guard let failure else { return (value, nil) }
-        let found = cache.read(name, as: nil, ignoringOverride: true)
-        if found.entry.source == entry.source, found.entry.present == entry.present {
-            cache.recordDecoding(key, entry, revision: found.revision, failure, insteadOf: good)
-        } else {
-            cache.reports.report(failure)
-        }
+        if let failure, !cache.recordFailure(failure, of: key, in: entry, ignoringOverride: true) { cache.reports.report(failure) }
         return (value, failure)
     }
 
