@@ -1,5 +1,5 @@
-/// Entries, and the version of each when a key was read; see ``Entry/version``.
-typealias EntryVersions = [(entry: Entry, version: UInt64)]
+/// An entry, and its version when a key was read; see ``Entry/version``.
+typealias EntryVersion = (entry: Entry, version: UInt64)
 
 /// The value of a key when it was read, and the version of the entry from which it was read.
 @usableFromInline class Reading: @unchecked Sendable {
@@ -11,17 +11,14 @@ typealias EntryVersions = [(entry: Entry, version: UInt64)]
     /// The number of the codec that decoded the value, stored in its present type, from the entry; 0 if none did.
     let codec: UInt64
     // The other entries from which the key may read.
-    private let others: EntryVersions
+    private let others: [EntryVersion]
     /// The reason why the stored value cannot be decoded, if another value is used instead.
     let failure: StorageError?
     /// Whether the value is not the stored one, but hides it.
     let isOverride: Bool
 
-    fileprivate init(
-        _ entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions, failure: StorageError?, isOverride: Bool
-    ) {
-        self.entry = entry
-        self.version = version
+    fileprivate init(_ source: EntryVersion, codec: UInt64, others: [EntryVersion], failure: StorageError?, isOverride: Bool) {
+        (entry, version) = source
         self.codec = codec
         self.others = others
         self.failure = failure
@@ -44,11 +41,11 @@ typealias EntryVersions = [(entry: Entry, version: UInt64)]
     @usableFromInline let value: Value
 
     init(
-        _ value: Value, of entry: Entry, at version: UInt64, codec: UInt64, others: EntryVersions = [], failure: StorageError? = nil,
+        _ value: Value, of source: EntryVersion, codec: UInt64, others: [EntryVersion] = [], failure: StorageError? = nil,
         isOverride: Bool = false
     ) {
         self.value = value
-        super.init(entry, at: version, codec: codec, others: others, failure: failure, isOverride: isOverride)
+        super.init(source, codec: codec, others: others, failure: failure, isOverride: isOverride)
     }
 }
 

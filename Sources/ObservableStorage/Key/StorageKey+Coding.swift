@@ -37,12 +37,10 @@ extension StorageKey {
 
     /// The stored value, in its present type or an earlier one.
     ///
-    /// - Parameters:
-    ///   - entry: the entry, which caches the decoded value.
-    ///   - version: the version of the entry with this stored value.
-    func decoded(_ stored: PropertyListValue, in entry: Entry? = nil, at version: UInt64 = 0) throws(StorageError) -> Value {
+    /// - Parameter source: the entry that caches the decoded value, and its version with this stored value.
+    func decoded(_ stored: PropertyListValue, in source: EntryVersion? = nil) throws(StorageError) -> Value {
         do {
-            return try present(stored, in: entry, at: version)
+            return try present(stored, in: source)
         } catch let failure {
             do {
                 if let value = try migrated(stored) { return value }
@@ -58,11 +56,11 @@ extension StorageKey {
         StorageError.undecodable(key: name, as: Value.self, stored: stored, because: error, isSecret: isSecret)
     }
 
-    /// Whether a value of the key's own entry is stored in its present type; see ``decoded(_:in:at:)``.
-    func isPresentShape(_ stored: PropertyListValue, in entry: Entry? = nil, at version: UInt64 = 0) -> Bool {
+    /// Whether a value of the key's own entry is stored in its present type; see ``decoded(_:in:)``.
+    func isPresentShape(_ stored: PropertyListValue, in source: EntryVersion? = nil) -> Bool {
         if stored == definition.traits.storedNil { return true }
         do {
-            _ = try present(stored, in: entry, at: version)
+            _ = try present(stored, in: source)
             return true
         } catch {
             return false
@@ -70,15 +68,15 @@ extension StorageKey {
     }
 
     /// The value stored in its present type. A value decoded by a user-defined codec is not decoded again.
-    private func present(_ stored: PropertyListValue, in entry: Entry?, at version: UInt64) throws -> Value {
+    private func present(_ stored: PropertyListValue, in source: EntryVersion?) throws -> Value {
         let codec = definition.traits.codec
-        guard let entry, !codec.isNative else { return try validated(codec.decode(stored)) }
+        guard let source, !codec.isNative else { return try validated(codec.decode(stored)) }
         let number = definition.traits.codecNumber
-        if let known = entry.reading(at: version, by: number) { return known.value() }
+        if let known = source.entry.reading(at: source.version, by: number) { return known.value() }
         let value = try validated(codec.decode(stored))
         // A value from the fallback is that key's value, not this one's.
-        let key = entry.name == definition.entryName.own ? definition : fallback?.definition ?? definition
-        key.keep(ValueReading(value, of: entry, at: version, codec: number))
+        let key = source.entry.name == definition.entryName.own ? definition : fallback?.definition ?? definition
+        key.keep(ValueReading(value, of: source, codec: number))
         return value
     }
 

@@ -85,16 +85,14 @@ extension StorageKey {
 
     /// The stored form of the default, if reading the key has to store it; nil otherwise, and if it cannot be stored, which setting reports.
     ///
-    /// - Parameter entry: the key's own entry, which caches the decoded value; see ``decoded(_:in:at:)``.
-    func defaultToStore(
-        in entry: Entry? = nil, at version: UInt64 = 0, _ stored: (String) -> PropertyListValue?
-    ) -> PropertyListValue? {
+    /// - Parameter entry: the key's own entry, which caches the decoded value; see ``decoded(_:in:)``.
+    func defaultToStore(in entry: EntryVersion? = nil, _ stored: (String) -> PropertyListValue?) -> PropertyListValue? {
         let name = definition.entryName
         let location = name.location(stored)
         if let present = location.leaf(stored(location.own)) {
             guard persistsDefault == .onFailure || persistsDefault == .always else { return nil }
             do throws(StorageError) {
-                _ = try decoded(present, in: location.own == name.own ? entry : nil, at: version)
+                _ = try decoded(present, in: location.own == name.own ? entry : nil)
                 return nil
             } catch {
                 // Replaced by the default.

@@ -5,11 +5,10 @@ extension EntryCache {
     /// The stored, the fallback and the registered value of a name at one moment.
     struct Found: Sendable {
         let entry: StoredEntry
-        /// The entry in which the effective value is stored, or else the key's own one, and its version.
-        let source: Entry
-        let version: UInt64
+        /// The entry in which the effective value is stored, or else the key's own one.
+        let source: EntryVersion
         /// The other entries from which the key may read.
-        let others: EntryVersions
+        let others: [EntryVersion]
         /// Whether the value is stored in the source under a present name and no override hides it, so that the source may cache what a
         /// codec makes of it: the key would read that.
         let isPresent: Bool
@@ -20,9 +19,9 @@ extension EntryCache {
         /// The value under an earlier name that was stored after the present one; nil if there is none.
         let superseded: (name: String, value: PropertyListValue)?
 
-        /// The value in the key's type; see ``StorageKey/decoded(_:in:at:)``.
+        /// The value in the key's type; see ``StorageKey/decoded(_:in:)``.
         func decoded<Value>(_ stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> Value {
-            try key.decoded(stored, in: isPresent ? source : nil, at: version)
+            try key.decoded(stored, in: isPresent ? source : nil)
         }
 
         /// Caches a decoded value with the entry from which it was read.
@@ -30,10 +29,11 @@ extension EntryCache {
             let definition = key.definition
             let number = definition.traits.codecNumber
             let isOverride = entry.source == .override
-            let isDecoded = !isOverride && !definition.traits.codec.isNative && source.reading(at: version, by: number) != nil
+            let isDecoded =
+                !isOverride && !definition.traits.codec.isNative && source.entry.reading(at: source.version, by: number) != nil
             definition.keep(
                 ValueReading(
-                    value, of: source, at: version, codec: isDecoded ? number : 0, others: others, failure: failure, isOverride: isOverride),
+                    value, of: source, codec: isDecoded ? number : 0, others: others, failure: failure, isOverride: isOverride),
                 isPlainEntry: others.isEmpty)
         }
     }
@@ -51,7 +51,7 @@ extension EntryCache {
             let history = isStored ? source.content.history : layer.flatMap { state.layers[keyPath: $0.layer].histories[$0.name.own] }
             let others = name.hasOthers ? name.all.filter { $0 != location.own }.map { state.entries.ensureEntry($0) } : []
             return Found(
-                entry: entry, source: source, version: source.version, others: others.map { ($0, $0.version) },
+                entry: entry, source: (source, source.version), others: others.map { ($0, $0.version) },
                 isPresent: (isStored || entry.source == .mandatory) && !isOverridden
                     && (location.own == name.own || location.own == name.fallback),
                 revision: history?.revision ?? 0,

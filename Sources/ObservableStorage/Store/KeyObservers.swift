@@ -90,20 +90,18 @@ final class KeyObservers<Value: Sendable>: BoxPublisher, EntryObservers, @unchec
         if isChange, let plain = plainChange(change) { return (plain, true) }
         let key = storageKey
         let runsUserCode = !key.definition.isReadWithoutUserCode
-        func known(_ stored: PropertyListValue) -> Value? {
-            guard runsUserCode, let last = last.withLock({ $0 }), last.stored == stored else { return nil }
-            return unsafeDowncast(last.box, to: Box<Value>.self).value
+        func decode(_ stored: PropertyListValue, of value: StoredEntry, at version: UInt64) throws(StorageError) -> Value {
+            if runsUserCode, let last = last.withLock({ $0 }), last.stored == stored {
+                return unsafeDowncast(last.box, to: Box<Value>.self).value
+            }
+            return try key.decoded(stored, in: change.entry(of: value, name).map { ($0, version) })
         }
         let (typed, failure, good) = change.typed(
             for: key,
             decodingOld: { stored throws(StorageError) in
-                if let value = known(stored) { return value }
-                return try key.decoded(stored, in: change.entry(of: change.old, name), at: isChange ? change.version - 1 : change.version)
+                try decode(stored, of: change.old, at: isChange ? change.version - 1 : change.version)
             },
-            decodingNew: { stored throws(StorageError) in
-                if let value = known(stored) { return value }
-                return try key.decoded(stored, in: change.entry(of: change.new, name), at: change.version)
-            })
+            decodingNew: { stored throws(StorageError) in try decode(stored, of: change.new, at: change.version) })
         if runsUserCode, isChange {
             let stored = failure == nil ? change.new.present : nil
             last.exchange(stored.map { ($0, Box(typed.newValue)) })

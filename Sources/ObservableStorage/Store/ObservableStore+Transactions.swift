@@ -151,11 +151,11 @@ extension ObservableStore {
     ///   kept; other errors as ``set(_:for:muting:)``.
     public nonisolated func migrateValue<Value>(of key: StorageKey<Value>) throws(StorageError) {
         let name = key.definition.entryName
-        try edit(derivedFrom: key, origin: .migration) { (stored, entry, version) throws(StorageError) in
+        try edit(derivedFrom: key, origin: .migration) { (stored, entry) throws(StorageError) in
             let location = name.location(stored)
             let isOwn = location.own == name.own
             guard let found = location.leaf(stored(location.own)) else { return nil }
-            if key.isPresentShape(found, in: isOwn ? entry : nil, at: version) {
+            if key.isPresentShape(found, in: isOwn ? entry : nil) {
                 return isOwn ? nil : try key.edits(storing: found, over: stored)
             }
             let present = try key.stored(try key.decoded(found), in: backend)
@@ -169,8 +169,8 @@ extension ObservableStore {
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
         guard cache.update({ $0.layers.allowDefault(of: key.definition.entryName) }) else { return }
         do throws(StorageError) {
-            try edit(derivedFrom: key, origin: .local) { (stored, entry, version) throws(StorageError) in
-                guard let value = key.defaultToStore(in: entry, at: version, stored) else { return nil }
+            try edit(derivedFrom: key, origin: .local) { (stored, entry) throws(StorageError) in
+                guard let value = key.defaultToStore(in: entry, stored) else { return nil }
                 return cache.storable(try key.edits(storing: value, over: stored), in: backend)
             }
         } catch {
@@ -181,21 +181,20 @@ extension ObservableStore {
     /// Makes edits that depend on the stored values of a key; they are discarded if another process changes these before the edits are
     /// written.
     ///
-    /// - Parameter makeEdits: receives the value of each name, and the key's own entry, if that may cache it, and its version; returns nil for
-    ///   no edits.
+    /// - Parameter makeEdits: receives the value of each name, and the key's own entry, if that may cache it; returns nil for no edits.
     private nonisolated func edit<Value>(
         derivedFrom key: StorageKey<Value>, origin: ChangeOrigin,
-        _ makeEdits: ((String) -> PropertyListValue?, Entry?, UInt64) throws(StorageError) -> EntryEdits?
+        _ makeEdits: ((String) -> PropertyListValue?, EntryVersion?) throws(StorageError) -> EntryEdits?
     ) throws(StorageError) {
         let name = key.definition.entryName
         while true {
-            let (stored, entry, version) = cache.update { state in
+            let (stored, entry) = cache.update { state -> (EntryEdits, EntryVersion?) in
                 let entry = state.entries.ensureEntry(name.own)
                 let names = [name.own] + name.earlier
                 let stored = names.reduce(into: EntryEdits()) { $0.updateValue(state.entries[$1], forKey: $1) }
-                return (stored, state.layers.hidesStored(name) ? nil : entry, entry.version)
+                return (stored, state.layers.hidesStored(name) ? nil : (entry, entry.version))
             }
-            guard let edits = try makeEdits({ stored[$0] ?? nil }, entry, version) else { return }
+            guard let edits = try makeEdits({ stored[$0] ?? nil }, entry) else { return }
             let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
                 try synchronizer.change { (state) throws(StorageError) in
                     guard state.isCurrent(stored) else { return nil }
