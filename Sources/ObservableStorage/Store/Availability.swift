@@ -8,42 +8,36 @@ public enum StorageAvailability: Sendable, Hashable {
 
 /// The availability of a storage, and its subscribers.
 final class AvailabilityState: Sendable {
-    private let state: Lock<(availability: StorageAvailability, isOpened: Bool)>
+    private let state: Lock<StorageAvailability>
     private let publisher = ChangePublisher<StorageAvailability>()
 
     init(_ availability: StorageAvailability) {
-        state = Lock((availability, availability == .available))
+        state = Lock(availability)
     }
 
     var value: StorageAvailability {
-        state.withLock { $0.availability }
+        state.withLock { $0 }
     }
 
-    /// Whether the storage was read or written at least once.
-    var isOpened: Bool {
-        state.withLock { $0.isOpened }
-    }
-
-    func markOpened() {
-        state.withLock { $0.isOpened = true }
-    }
-
-    /// Sets the availability, and notifies subscribers if it is a different one.
-    func set(_ availability: StorageAvailability) {
+    /// Sets the availability, and notifies subscribers if it is a different one; returns whether it is.
+    @discardableResult
+    func set(_ availability: StorageAvailability) -> Bool {
         var deliveries = Deliveries()
-        state.withLock { state in
-            guard state.availability != availability else { return }
-            state.availability = availability
+        let isChanged = state.withLock { state in
+            guard state != availability else { return false }
+            state = availability
             publisher.post(to: &deliveries) { availability }
+            return true
         }
         deliveries.deliver()
+        return isChanged
     }
 
     var updates: AsyncStream<StorageAvailability> {
         let latest = LatestSlot()
         var deliveries = Deliveries()
         let token = state.withLock { state in
-            publisher.add(initial: [{ [availability = state.availability] in availability }], .slot(latest), to: &deliveries)
+            publisher.add(initial: [{ [state] in state }], .slot(latest), to: &deliveries)
         }
         deliveries.deliver()
         return latest.values(onEnd: token)

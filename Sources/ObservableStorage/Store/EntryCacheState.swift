@@ -11,6 +11,8 @@ struct EntryCacheState: Sendable {
     var layers = ValueLayers()
     /// The scopes in which values are not set any more.
     private(set) var discardedScopes = DiscardedScopes()
+    /// Whether the storage was read or written at least once, so that the stored values are known.
+    var isOpened = false
     var isClosed = false
     /// The file of a read-only store; nil for another store.
     var readOnlyFile: String?

@@ -164,10 +164,9 @@ extension ObservableStore {
     }
 
     nonisolated func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
-        // If the storage could not be opened, the stored values are unknown.
-        guard key.definition.storesDefault, synchronizer.availability.isOpened else { return }
+        guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
-        guard cache.update({ $0.layers.allowDefault(of: key.definition.entryName) }) else { return }
+        guard cache.update({ $0.isOpened && $0.layers.allowDefault(of: key.definition.entryName) }) else { return }
         do throws(StorageError) {
             try edit(derivedFrom: key, origin: .local) { (stored, entry) throws(StorageError) in
                 guard let value = key.defaultToStore(in: entry, stored) else { return nil }

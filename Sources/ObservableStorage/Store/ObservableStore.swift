@@ -101,7 +101,7 @@ public actor ObservableStore {
     ) {
         let storage = SerializedBackend(backend, activity: activity)
         self.backend = backend
-        cache = storage.makeCache(of: entries)
+        cache = storage.makeCache(of: entries, isOpened: availability == .available)
         cache.open(overrides)
         synchronizer = Synchronizer(cache, with: storage, entries: entries, AvailabilityState(availability))
         layerFiles = layers

@@ -33,7 +33,9 @@ final class SerializedBackend: Sendable {
     var isOutsideContainer: Bool { journaling?.isOutsideContainer ?? false }
 
     /// The cache of a store on the backend, with the entries that were read, and the backend's limits and log.
-    func makeCache(of entries: StorageEntries) -> EntryCache {
+    ///
+    /// - Parameter isOpened: whether they were read; otherwise the storage could not be opened.
+    func makeCache(of entries: StorageEntries, isOpened: Bool) -> EntryCache {
         let logging = journaling.flatMap { $0.hasLog ? $0 : nil }
         let cache = EntryCache(
             entries: entries.stored, executor: executor, watchStart: watchStart,
@@ -44,7 +46,7 @@ final class SerializedBackend: Sendable {
                 return try logging.makeLog(halfSize: halfSize)
             })
         cache.update { state in
-            (state.storageRevision, state.limits) = (entries.revision, backend.limits)
+            (state.storageRevision, state.limits, state.isOpened) = (entries.revision, backend.limits, isOpened)
             if backend.isReadOnly { state.readOnlyFile = name }
             state.entries.onUse = (backend as? any CommittingBackend)?.onUse
         }

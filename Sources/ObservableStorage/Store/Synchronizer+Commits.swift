@@ -159,9 +159,7 @@ extension Synchronizer {
         let effect = commit.effect(of: run, storedAs: stored, over: base)
         base = effect.latest
         let change = cache.change { state in
-            // Under the lock, as in `adopt(_:)`.
-            availability.markOpened()
-            state.storageRevision = effect.latest.revision
+            (state.isOpened, state.storageRevision) = (true, effect.latest.revision)
             state.markWritten(commit.edits, as: effect.own)
             return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
                 + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)

@@ -81,10 +81,7 @@ extension Synchronizer {
         let external = latest.changes(since: base)
         base = latest
         let (deliveries, needsFlush) = cache.change { state in
-            // Under the lock: who sees that the storage is opened sees the entries. Before observers are notified: they may read keys,
-            // which may migrate entries.
-            availability.markOpened()
-            state.storageRevision = latest.revision
+            (state.isOpened, state.storageRevision) = (true, latest.revision)
             return external.isEmpty ? [] : merge(external, into: &state)
         }
         if needsFlush { scheduleFlush() }
@@ -116,7 +113,7 @@ extension Synchronizer {
             guard let (delay, isLasting) = schedule.reads.scheduleRetry() else { return }
             readAgain(after: delay)
             // If the storage was never opened, only a different reason is reported.
-            if availability.isOpened ? isLasting : availability.value != .unavailable(error) { recordUnavailable(error) }
+            if cache.update({ $0.isOpened }) ? isLasting : availability.value != .unavailable(error) { recordUnavailable(error) }
         }
     }
 

@@ -79,7 +79,7 @@ actor Synchronizer {
         try await writeEdits()
         if destination == .storage { try await checkpoint() }
         if let rejection = rejection.take() { throw rejection }
-        guard !availability.isOpened else { return }
+        guard !cache.update({ $0.isOpened }) else { return }
         do throws(StorageError) {
             try await read()
         } catch {
@@ -214,9 +214,7 @@ actor Synchronizer {
     }
 
     func recordAvailable() {
-        guard availability.value != .available else { return }
-        availability.set(.available)
-        cache.reports.recovered()
+        if availability.set(.available) { cache.reports.recovered() }
     }
 
     // MARK: Changes in memory
