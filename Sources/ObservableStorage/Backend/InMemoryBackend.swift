@@ -55,7 +55,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
                 if forgotten > 0, forgotten >= rememberedCommits { state.commits.removeFirst(forgotten) }
                 for name in changes.values.keys { state.owners[name] = presence }
                 var deliveries = Deliveries()
-                edits.post(to: &deliveries) { .differences(changes) }
+                edits.post(.differences(changes), to: &deliveries)
                 return (deliveries, latest)
             }
             guard let deliveries else { continue }

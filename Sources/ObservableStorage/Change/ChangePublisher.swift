@@ -26,7 +26,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 
     /// Delivers an element to all current subscribers.
     public func publish(_ element: Element) {
-        delivering { post(to: &$0) { element } }
+        delivering { post(element, to: &$0) }
     }
 
     /// Ends every subscription after the elements published before were delivered. Later subscriptions end immediately.
@@ -55,17 +55,15 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 // The two steps of the calls above, for an owner that determines the order under its own lock and delivers afterwards.
 extension ChangePublisher {
     /// Queues an element for all current subscribers.
-    func post(to deliveries: inout Deliveries, _ makeElement: @escaping @Sendable () -> Element) {
-        boxes.post(to: &deliveries) { Box(makeElement()) }
+    func post(_ element: Element, to deliveries: inout Deliveries) {
+        boxes.post(to: &deliveries) { Box(element) }
     }
 
     /// Subscribes, and queues initial elements for this subscriber only.
-    func add(
-        initial: [@Sendable () -> Element] = [], _ observer: Observer<Element>, to deliveries: inout Deliveries
-    ) -> ObservationToken {
+    func add(initial: [Element] = [], _ observer: Observer<Element>, to deliveries: inout Deliveries) -> ObservationToken {
         let keeper = source.withLock { $0 == nil ? nil : self }
         return boxes.add(
-            initial: initial.map { makeInitial in { Box(makeInitial()) } }, observer.subscription, to: &deliveries,
+            initial: initial.map { element in { Box(element) } }, observer.subscription, to: &deliveries,
             onCancel: { withExtendedLifetime(keeper) {} })
     }
 }

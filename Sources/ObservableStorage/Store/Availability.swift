@@ -26,7 +26,7 @@ final class AvailabilityState: Sendable {
         let isChanged = state.withLock { state in
             guard state != availability else { return false }
             state = availability
-            publisher.post(to: &deliveries) { availability }
+            publisher.post(availability, to: &deliveries)
             return true
         }
         deliveries.deliver()
@@ -37,7 +37,7 @@ final class AvailabilityState: Sendable {
         let latest = LatestSlot()
         var deliveries = Deliveries()
         let token = state.withLock { state in
-            publisher.add(initial: [{ [state] in state }], .slot(latest), to: &deliveries)
+            publisher.add(initial: [state], .slot(latest), to: &deliveries)
         }
         deliveries.deliver()
         return latest.values(onEnd: token)

@@ -35,7 +35,7 @@ final class FailureReports: Sendable {
         let isEnding = StoreRegistry.all.isEnding
         let isFirst = state.withLock { state in
             if !publisher.isIdle {
-                publisher.post(to: &deliveries) { error }
+                publisher.post(error, to: &deliveries)
                 guard isEnding else { return false }
             }
             state.undelivered = state.undelivered.suffix(Self.maximumUndelivered - 1) + [error]
@@ -63,7 +63,7 @@ final class FailureReports: Sendable {
             defer { deliveries.deliver() }
             return state.withLock { state in
                 defer { (state.undelivered, state.unlogged) = ([], []) }
-                return publisher.add(initial: state.undelivered.map { error in { error } }, .stream(continuation), to: &deliveries)
+                return publisher.add(initial: state.undelivered, .stream(continuation), to: &deliveries)
             }
         }
     }
