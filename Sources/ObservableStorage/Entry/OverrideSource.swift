@@ -67,6 +67,7 @@ extension OverrideSource: CustomReflectable {
 
 /// The text that an override source has for a key.
 final class OverrideText: Sendable, Equatable {
+    /// The argument, the variable or the text, of which the description is the name.
     let source: ValueSource
     /// The text, or the reason why there is none.
     let text: Result<String, CodingFailure>

@@ -18,7 +18,7 @@ extension StorageKey {
     ///
     /// - Throws: ``StorageError/invalidOverride(name:key:reason:)``.
     func value(of override: OverrideText) throws(StorageError) -> Value {
-        let name = override.source.overrideName ?? ""
+        let name = override.source.description
         let key = (fallback ?? self).name
         switch override.text {
         case .failure(let failure): throw .invalidOverride(name: name, key: key, reason: "\(failure)")
@@ -34,16 +34,6 @@ extension StorageKey {
                 let reason = isSecret ? "it has something else" : "found \(found)"
                 throw .invalidOverride(name: name, key: key, reason: "\(element)expected \(expected), \(reason)")
             }
-        }
-    }
-}
-
-extension ValueSource {
-    /// The argument or variable; nil for another source.
-    var overrideName: String? {
-        switch self {
-        case .argument(let name), .environment(let name), .override(let name): name
-        default: nil
         }
     }
 }

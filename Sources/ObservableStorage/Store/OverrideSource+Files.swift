@@ -13,7 +13,7 @@ extension OverrideSource {
 
     /// The name and the text of the override of a key whose type is not known; nil if there is none.
     package func text(ofKey name: String) -> (name: String, text: Result<String, any Error>)? {
-        readingFiles().text(of: EntryName(own: name)).map { ($0.source.overrideName ?? "", $0.text.mapError { $0 as any Error }) }
+        readingFiles().text(of: EntryName(own: name)).map { ($0.source.description, $0.text.mapError { $0 as any Error }) }
     }
 
     /// The text of a file without one line break at its end, or the reason why it cannot be read.
