@@ -258,7 +258,7 @@ struct CloudMirrorTests {
         let stored: [String: PropertyListValue] = ["count": 2, CloudStamp.entryName(of: "count"): time]
         let backend = UnreliableBackend(InMemoryBackend(stored))
         backend.fail(.unreadable(file: "settings", reason: "the device is locked"))
-        let store = ObservableStore(backend: backend, layersIfReadable: nil)
+        let store = ObservableStore(backend: backend, layersIfReadable: LayerFiles())
         let cloud = InMemoryCloud(["count": CloudEnvelope(1, at: 10).entry])
         let mirror = CloudMirror(store, keys: Keys.count, remote: cloud.makeRemote())
         defer { withExtendedLifetime(mirror) {} }
@@ -276,7 +276,7 @@ struct CloudMirrorTests {
     func stoppedBeforeOpening() async throws {
         let backend = UnreliableBackend(InMemoryBackend())
         backend.fail(.unreadable(file: "settings", reason: "the device is locked"))
-        let store = ObservableStore(backend: backend, layersIfReadable: nil)
+        let store = ObservableStore(backend: backend, layersIfReadable: LayerFiles())
         let cloud = InMemoryCloud(["count": CloudEnvelope(1, at: 10).entry])
         let mirror = CloudMirror(store, keys: Keys.count, remote: cloud.makeRemote())
         defer { withExtendedLifetime(mirror) {} }

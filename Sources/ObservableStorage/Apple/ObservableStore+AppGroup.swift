@@ -24,7 +24,7 @@
         ) throws(StorageError) {
             let container = FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: group)
             let file = try SystemRules.ofProcess.file(name, ofAppGroup: group, in: container)
-            self.init(backend: PropertyListFile(at: file, access: access, configuration: configuration), layersIfReadable: nil)
+            self.init(backend: PropertyListFile(at: file, access: access, configuration: configuration), layersIfReadable: LayerFiles())
         }
     }
 #endif

@@ -23,7 +23,7 @@ final class LayerFiles: Sendable {
     private let tokens = Lock<[ObservationToken]>([])
 
     /// Those with precedence first.
-    init(defaults: [any BlockingStorageBackend], mandatory: [any BlockingStorageBackend]) {
+    init(defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = []) {
         self.defaults = defaults.map(Layer.init)
         self.mandatory = mandatory.map(Layer.init)
     }
@@ -113,7 +113,7 @@ extension ObservableStore {
 
     private nonisolated func layerFile(of name: EntryName, isMandatory: Bool) -> String {
         let names = [name.own, name.fallback].compactMap { $0 }
-        return names.lazy.compactMap { self.layerFiles?.file(of: $0, isMandatory: isMandatory) }.first ?? backend.name
+        return names.lazy.compactMap { self.layerFiles.file(of: $0, isMandatory: isMandatory) }.first ?? backend.name
     }
 
     /// Whether the value of a key is prescribed by a mandatory layer of the store; Observation tracks this.

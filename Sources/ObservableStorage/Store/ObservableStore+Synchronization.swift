@@ -75,8 +75,9 @@ extension ObservableStore {
 
     private func readLayersAndStorage() async throws(StorageError) {
         if cache.update({ $0.isClosed }) { throw .closed }
-        try layerFiles?.load()
-        if let deliveries = layerFiles?.changes(in: cache), !deliveries.isEmpty { await cache.deliverConcurrently(deliveries) }
+        try layerFiles.load()
+        let deliveries = layerFiles.changes(in: cache)
+        if !deliveries.isEmpty { await cache.deliverConcurrently(deliveries) }
         let earlier = await synchronizer.lastDeliveries
         try await synchronizer.read()
         for deliveries in [earlier, await synchronizer.lastDeliveries] { await deliveries?.wait() }
@@ -93,7 +94,7 @@ extension ObservableStore {
         try await synchronizer.uncancelled { synchronizer throws(StorageError) in
             try await synchronizer.close(discardingEdits: discardsEdits)
         }
-        layerFiles?.stopWatching()
+        layerFiles.stopWatching()
     }
 
     /// Errors without a caller to throw to: failed background writes, property setters, a file that stays malformed, a fallback to polling.

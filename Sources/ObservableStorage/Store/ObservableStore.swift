@@ -17,7 +17,7 @@ public actor ObservableStore {
     nonisolated let cache: EntryCache
     nonisolated let backend: any StorageBackend
     nonisolated let synchronizer: Synchronizer
-    nonisolated let layerFiles: LayerFiles?
+    nonisolated let layerFiles: LayerFiles
     // The keys of groups in this store, by the type of the group.
     nonisolated let tables = Lock<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
@@ -44,8 +44,8 @@ public actor ObservableStore {
         backend: any BlockingStorageBackend, defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = [],
         overrides: [OverrideSource] = []
     ) throws(StorageError) {
-        let layers = defaults.isEmpty && mandatory.isEmpty ? nil : LayerFiles(defaults: defaults, mandatory: mandatory)
-        try layers?.load()
+        let layers = LayerFiles(defaults: defaults, mandatory: mandatory)
+        try layers.load()
         self.init(backend: backend, entries: try Self.load(backend), layers: layers, overrides: overrides)
     }
 
@@ -83,8 +83,8 @@ public actor ObservableStore {
     }
 
     /// Opens a store that works in memory while its storages cannot be read; they are reported, and opened as soon as possible.
-    init(backend: any BlockingStorageBackend, layersIfReadable layers: LayerFiles?, overrides: [OverrideSource] = []) {
-        var failures = layers?.loadReadable() ?? []
+    init(backend: any BlockingStorageBackend, layersIfReadable layers: LayerFiles, overrides: [OverrideSource] = []) {
+        var failures = layers.loadReadable()
         do throws(StorageError) {
             self.init(backend: backend, entries: try Self.load(backend), layers: layers, overrides: overrides)
         } catch {
@@ -96,7 +96,7 @@ public actor ObservableStore {
     }
 
     init(
-        backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles? = nil, overrides: [OverrideSource] = [],
+        backend: any StorageBackend, entries: StorageEntries, layers: LayerFiles = LayerFiles(), overrides: [OverrideSource] = [],
         availability: StorageAvailability = .available, activity: ExpiringActivity? = FlushAssertion.system
     ) {
         let storage = SerializedBackend(backend, activity: activity)
@@ -105,7 +105,7 @@ public actor ObservableStore {
         cache.open(overrides)
         synchronizer = Synchronizer(cache, with: storage, entries: entries, AvailabilityState(availability))
         layerFiles = layers
-        layers?.startWatching(on: executor.queue, from: storage.watchStart, for: cache)
+        layers.startWatching(on: executor.queue, from: storage.watchStart, for: cache)
         storage.watchStart.requestLater()
     }
 

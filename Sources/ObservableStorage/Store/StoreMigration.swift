@@ -98,11 +98,11 @@ extension StorageBackend {
     /// Reads the entries without a store, on a queue of its own: a storage may block, which no thread of the cooperative pool may.
     ///
     /// - Parameter layers: are read before.
-    func loadEntries(after layers: LayerFiles? = nil) async throws(StorageError) -> StorageEntries {
+    func loadEntries(after layers: LayerFiles = LayerFiles()) async throws(StorageError) -> StorageEntries {
         do {
             let executor = DispatchQueueExecutor(label: "ObservableStorage.loadEntries \(name)", isPreferred: true)
             return try await withTaskExecutorPreference(executor) {
-                try layers?.load()
+                try layers.load()
                 return try await load()
             }
         } catch {

@@ -120,7 +120,7 @@ struct PropertyListFileTests {
         try folder.makeFolder("folder")
         try folder.link("settings.plist", to: "folder")
         let backend = PropertyListFile(at: file, configuration: .with { $0.format = newFormat })
-        let store = ObservableStore(backend: backend, layersIfReadable: nil)
+        let store = ObservableStore(backend: backend, layersIfReadable: LayerFiles())
         let (key, date) = (StorageKey("date", default: Date.distantPast), Date(timeIntervalSinceReferenceDate: 1.5))
         try store.set(date, for: key)
         #expect(store[key] == date)

@@ -13,7 +13,7 @@ struct AvailabilityTests {
     private func unopened(_ storage: StorageFixture) throws -> (ObservableStore, UnreliableBackend) {
         let backend = UnreliableBackend(try storage.backend)
         backend.fail(reason)
-        return (ObservableStore(backend: backend, layersIfReadable: nil), backend)
+        return (ObservableStore(backend: backend, layersIfReadable: LayerFiles()), backend)
     }
 
     @Test("Values are kept in memory, flushing throws the reason, and the availability can be queried")
@@ -61,7 +61,7 @@ struct AvailabilityTests {
     func byReport() async throws {
         let backend = HookedBackend()
         backend.turnBad(true)
-        let store = ObservableStore(backend: backend, layersIfReadable: nil)
+        let store = ObservableStore(backend: backend, layersIfReadable: LayerFiles())
         store[Keys.count] = 5
         await store.settle()
         // Its next scheduled attempt is half a minute away.
@@ -108,7 +108,7 @@ struct AvailabilityTests {
         try Data(content.utf8).write(to: file)
         let backend = PropertyListFile(withoutPausesAt: file)
         #expect(throws: StorageError.self) { try backend.load() }
-        let store = ObservableStore(backend: backend, layersIfReadable: nil)
+        let store = ObservableStore(backend: backend, layersIfReadable: LayerFiles())
         store[Keys.count] = 5
         await #expect(throws: StorageError.self) { try await store.flush() }
         #expect(try Data(contentsOf: file) == Data(content.utf8))

@@ -211,7 +211,7 @@ struct LifeCycleTests {
         let store = ObservableStore(
             backend: PropertyListFile(
                 at: file, configuration: .with { $0.lockTimeout = .seconds(500) }, calls: calls.inAppGroup),
-            layersIfReadable: nil)
+            layersIfReadable: LayerFiles())
         registry.add(store.synchronizer)
         #expect(store.availability != .available && store[Keys.text] == "")
         store[Keys.count] = 5
