@@ -127,10 +127,8 @@ extension ObservableStore {
         at url: URL, defaults: [URL] = [], mandatory: [URL] = [],
         configuration: PropertyListFile.Configuration = PropertyListFile.Configuration(), overrides: [OverrideSource] = []
     ) throws(StorageError) -> StoreSnapshot {
-        var configuration = configuration
-        configuration.access = .readOnly
-        return try StoreSnapshot(
-            reading: PropertyListFile(at: url, configuration: configuration),
+        try StoreSnapshot(
+            reading: PropertyListFile(at: url, access: .readOnly, configuration: configuration),
             LayerFiles(
                 defaults: defaults.map { PropertyListFile(at: $0, access: .readOnly) },
                 mandatory: mandatory.map { PropertyListFile(at: $0, access: .readOnly) }), overrides)
