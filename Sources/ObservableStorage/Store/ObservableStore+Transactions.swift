@@ -20,8 +20,7 @@ extension ObservableStore {
         var runs = 0
         while true {
             let (found, layers, _) = cache.snapshot()
-            var transaction = StoreTransaction(
-                entries: StorageEntries(found.values), layers: layers.withoutOverrides, backend: backend, cache: cache)
+            var transaction = StoreTransaction(entries: StorageEntries(found.values), layers: layers, backend: backend, cache: cache)
             let (result, changed) = try cache.recordingChanges(after: &runs) { () throws(Failure) in try body(&transaction) }
             do throws(StorageError) {
                 let (edits, paths) = (try transaction.finish(), transaction.editedPaths)

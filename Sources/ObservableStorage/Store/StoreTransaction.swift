@@ -51,7 +51,7 @@ public struct StoreTransaction: KeyValueAccess {
 
     init(entries: StorageEntries, layers: ValueLayers, backend: any StorageBackend, cache: EntryCache) {
         contents = Contents(entries)
-        self.layers = layers
+        self.layers = layers.withoutOverrides
         self.backend = backend
         self.cache = cache
     }

@@ -119,7 +119,7 @@ extension Synchronizer {
     private func store(
         _ commit: PendingCommit, _ origin: ChangeOrigin?, _ body: Body, _ record: @Sendable (PendingCommit.Run) -> Void
     ) async throws -> StorageEntries {
-        let layers = cache.update { $0.layers.withoutOverrides }
+        let layers = cache.update { $0.layers }
         let (cache, backend) = (self.cache, storage.backend)
         defer { storedTransaction.exchange(([:], .local)) }
         return try await storage.interruption.cover {
