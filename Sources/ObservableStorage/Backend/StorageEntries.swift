@@ -67,6 +67,11 @@ public struct StorageEntries: Sendable {
         edits.isEmpty ? base : StoredValues(values)
     }
 
+    /// The values of some names, nil for those without an entry.
+    func values(of names: some Sequence<String>) -> EntryEdits {
+        names.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
+    }
+
     /// The value of an entry; nil removes it. Setting a value equal to the present one is not an edit.
     public subscript(key: String) -> PropertyListValue? {
         get {
@@ -161,7 +166,7 @@ public struct StorageEntries: Sendable {
     func encoded(
         as format: PropertyListFormat, editing document: Data?, of earlier: StorageEntries
     ) throws(PropertyListError) -> Data {
-        let edited = editedKeys.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
+        let edited = values(of: editedKeys)
         guard format != .binary else {
             let existing = edited.keys.count { earlier[$0] != nil }
             if let document, let bytes = PropertyListValue.document(document, after: edited, existing: existing) { return bytes }

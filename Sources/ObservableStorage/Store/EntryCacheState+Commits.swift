@@ -27,7 +27,7 @@ extension EntryCacheState {
         log.append(
             current.map { LoggedEdit(key: $0.key, over: $0.value.value.fingerprint, value: stored[$0.key], sequence: revision + 1) },
             isAwaited: false)
-        return apply(current.keys.reduce(into: EntryEdits()) { $0.updateValue(stored[$1], forKey: $1) }, origin: .local)
+        return apply(stored.values(of: current.keys), origin: .local)
     }
 
     /// Removes edits that are now on disk, except those repeated meanwhile, which need not wait for a later attempt.

@@ -113,9 +113,3 @@ extension [String: PendingEdit] {
         }
     }
 }
-
-extension StorageEntries {
-    fileprivate func values(of names: some Sequence<String>) -> EntryEdits {
-        names.reduce(into: [:]) { $0.updateValue(self[$1], forKey: $1) }
-    }
-}

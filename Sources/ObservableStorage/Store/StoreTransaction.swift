@@ -30,9 +30,7 @@ public struct StoreTransaction: KeyValueAccess {
         }
 
         /// The edits made so far.
-        var edits: EntryEdits {
-            latest.editedKeys.reduce(into: [:]) { $0.updateValue(latest[$1], forKey: $1) }
-        }
+        var edits: EntryEdits { latest.values(of: latest.editedKeys) }
 
         /// Sets or removes values, all or none.
         func set(_ leaves: [(name: EntryName, value: PropertyListValue?)]) throws(StorageError) {
