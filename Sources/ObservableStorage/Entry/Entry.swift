@@ -64,25 +64,25 @@ final class Entry: Observable, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - replaced: the new value, nil for none; afterwards the previous one.
-    ///   - edit: the revision of the edit, if it is pending, or 0.
     ///   - revision: the revision in which the value is set.
+    ///   - isEdit: whether it is set by an edit, which is pending.
     ///   - type: the type of a key that sets the value without user code in its codec.
     ///   - condition: the values that must still be stored when the edit is written.
     ///   - principal: the entry to whose edit this one belongs, if it belongs to another one.
     ///   - paths: the paths of the edited values inside the dictionary, if the edit does not concern all of it.
     func exchange(
-        _ replaced: inout Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil, condition: EntryEdits? = nil,
+        _ replaced: inout Replaced, in revision: UInt64, isEdit: Bool, type: ObjectIdentifier? = nil, condition: EntryEdits? = nil,
         principal: String? = nil, paths: [[String]]? = nil
     ) -> Bool {
         guard content.value != replaced.value else {
             // A value that was derived from another one no longer depends on it once it is set explicitly.
-            if edit != 0, condition == nil, content.pendingRevision != 0 { content.condition = nil }
+            if isEdit, condition == nil, content.pendingRevision != 0 { content.condition = nil }
             return false
         }
         swap(&content.value, &replaced.value)
         if !content.history.earlier.isEmpty { replaced.earlier = content.history.earlier }
-        content.history.replaced(replaced.value, by: content.value, isEdit: edit != 0, type: type, revision: revision)
-        if edit != 0 { content.setPending(edit, condition: condition, principal: principal, paths: paths) }
+        content.history.replaced(replaced.value, by: content.value, isEdit: isEdit, type: type, revision: revision)
+        if isEdit { content.setPending(revision, condition: condition, principal: principal, paths: paths) }
         countChange()
         return true
     }
@@ -92,8 +92,8 @@ final class Entry: Observable, @unchecked Sendable {
     /// - Parameters:
     ///   - leaf: the new value, nil for none; afterwards the previous one.
     ///   - name: the path of the value.
-    ///   - edit: the revision of the edit, which is pending.
-    func exchange(_ leaf: inout PropertyListValue?, at name: EntryName, edit: UInt64) throws(StorageError) -> Bool {
+    ///   - revision: the revision of the edit, which is pending.
+    func exchange(_ leaf: inout PropertyListValue?, at name: EntryName, in revision: UInt64) throws(StorageError) -> Bool {
         let old = name.leaf(content.value)
         guard old != leaf else {
             if content.pendingRevision != 0 { content.condition = nil }
@@ -104,11 +104,11 @@ final class Entry: Observable, @unchecked Sendable {
         let whole = isKept ? content.value : nil
         try name.replace(leaf, in: &content.value)
         if isKept {
-            content.history.replaced(whole, by: content.value, isEdit: true, type: nil, revision: edit)
+            content.history.replaced(whole, by: content.value, isEdit: true, type: nil, revision: revision)
         } else {
-            content.history.recordEdit(of: old, at: name.path, in: content.value, revision: edit)
+            content.history.recordEdit(of: old, at: name.path, in: content.value, revision: revision)
         }
-        content.setPending(edit, paths: [name.path])
+        content.setPending(revision, paths: [name.path])
         countChange()
         leaf = old
         return true
@@ -152,7 +152,7 @@ extension Entry {
         }
 
         fileprivate mutating func setPending(
-            _ edit: UInt64, condition: EntryEdits? = nil, principal: String? = nil, paths added: [[String]]?
+            _ revision: UInt64, condition: EntryEdits? = nil, principal: String? = nil, paths added: [[String]]?
         ) {
             // An edit of some values after one of the whole entry is one of the whole entry.
             if let added, !isPendingWhole {
@@ -163,7 +163,7 @@ extension Entry {
             } else if paths != nil {
                 paths = nil
             }
-            pendingRevision = edit
+            pendingRevision = revision
             if condition != nil || self.condition != nil { self.condition = condition }
             if principal != nil || self.principal != nil { self.principal = principal }
         }

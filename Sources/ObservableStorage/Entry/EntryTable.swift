@@ -193,25 +193,25 @@ extension EntryTable {
         hasPending ? entry(name)?.content.pending : nil
     }
 
-    /// Replaces the value of an entry; see ``Entry/exchange(_:edit:revision:type:condition:principal:paths:)``.
+    /// Replaces the value of an entry; see ``Entry/exchange(_:in:isEdit:type:condition:principal:paths:)``.
     mutating func exchange(
-        _ entry: Entry, _ replaced: inout Entry.Replaced, edit: UInt64, revision: UInt64, type: ObjectIdentifier? = nil,
+        _ entry: Entry, _ replaced: inout Entry.Replaced, in revision: UInt64, isEdit: Bool, type: ObjectIdentifier? = nil,
         condition: EntryEdits? = nil, principal: String? = nil, paths: [[String]]? = nil
     ) -> Bool {
         let wasPending = entry.content.pendingRevision != 0
         let principal = principal == entry.name ? nil : principal
         let isChanged = entry.exchange(
-            &replaced, edit: edit, revision: revision, type: type, condition: condition, principal: principal, paths: paths)
-        if edit != 0, isChanged, !wasPending { edited.append(entry) }
+            &replaced, in: revision, isEdit: isEdit, type: type, condition: condition, principal: principal, paths: paths)
+        if isEdit, isChanged, !wasPending { edited.append(entry) }
         return isChanged
     }
 
-    /// Replaces a value inside an entry's dictionary; see ``Entry/exchange(_:at:edit:)``.
+    /// Replaces a value inside an entry's dictionary; see ``Entry/exchange(_:at:in:)``.
     mutating func exchange(
-        _ entry: Entry, _ leaf: inout PropertyListValue?, at name: EntryName, edit: UInt64
+        _ entry: Entry, _ leaf: inout PropertyListValue?, at name: EntryName, in revision: UInt64
     ) throws(StorageError) -> Bool {
         let wasPending = entry.content.pendingRevision != 0
-        guard try entry.exchange(&leaf, at: name, edit: edit) else { return false }
+        guard try entry.exchange(&leaf, at: name, in: revision) else { return false }
         if !wasPending { edited.append(entry) }
         return true
     }

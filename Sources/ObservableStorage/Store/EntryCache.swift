@@ -92,7 +92,7 @@ final class EntryCache: Sendable {
             // Not retained, as the table retains it: that would take a sixth of the time of a write (write.key).
             state.entries.unretainedEntry(key.entryName.own, at: key.entryIndex)._withUnsafeGuaranteedRef { entry in
                 let revision = state.revision + 1
-                guard state.entries.exchange(entry, &replaced, edit: revision, revision: revision, type: key.typeWhenSet) else { return }
+                guard state.entries.exchange(entry, &replaced, in: revision, isEdit: true, type: key.typeWhenSet) else { return }
                 state.revision = revision
                 state.log.append(entry.name, over: replaced.value, value, sequence: revision)
                 if value == nil { removed = entry }

@@ -12,7 +12,7 @@ extension EntryCacheState {
             let part = limits.removable(of: names) { [$0] }
             names = names.dropFirst(part.count)
             let edits = part.reduce(into: EntryEdits(minimumCapacity: part.count)) { $0.updateValue(nil, forKey: $1) }
-            changes += apply(edits, origin: .local, edit: revision + 1)
+            changes += apply(edits, origin: .local, isEdit: true)
         }
         return changes
     }

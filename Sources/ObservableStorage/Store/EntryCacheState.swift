@@ -63,7 +63,7 @@ struct EntryCacheState: Sendable {
         try requireEditable()
         try limits.requireFitting(edits)
         return apply(
-            edits, origin: origin, edit: revision + 1, condition: condition.isEmpty ? nil : whatIsStored(of: condition), of: principal,
+            edits, origin: origin, isEdit: true, condition: condition.isEmpty ? nil : whatIsStored(of: condition), of: principal,
             at: paths)
     }
 
@@ -85,7 +85,7 @@ struct EntryCacheState: Sendable {
         let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }
         var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, entry.content.history.earlier)
         var replaced = value
-        guard try entries.exchange(entry, &replaced, at: name, edit: revision + 1) else { return [] }
+        guard try entries.exchange(entry, &replaced, at: name, in: revision + 1) else { return [] }
         revision += 1
         if log.isOn {
             log.append([LoggedEdit(key: name.own, path: name.path, over: replaced.fingerprint, value: value, sequence: revision)])
@@ -165,7 +165,7 @@ struct EntryCacheState: Sendable {
         if discarded.isEmpty { return [] }
         // A pending edit is that of a scope that was opened again, or removes the entry.
         let removed = names.filter { name in entries.pending(name) == nil && discarded.contains { $0.prefix.contains(name) } }
-        return apply(removed.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) }, origin: .local, edit: revision + 1)
+        return apply(removed.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) }, origin: .local, isEdit: true)
     }
 
     /// Applies values that are on disk already, as one revision. A pending edit of the same entry takes precedence.
@@ -192,10 +192,14 @@ struct EntryCacheState: Sendable {
         }
     }
 
+    /// Sets the values of entries, as one revision.
+    ///
+    /// - Parameter isEdit: whether they are to be written; otherwise they are those of the storage.
     mutating func apply(
-        _ edits: EntryEdits, origin: ChangeOrigin, edit: UInt64 = 0, condition: EntryEdits? = nil, of principal: String? = nil,
+        _ edits: EntryEdits, origin: ChangeOrigin, isEdit: Bool = false, condition: EntryEdits? = nil, of principal: String? = nil,
         at paths: EditedPaths = [:]
     ) -> [EntryChange] {
+        let revision = revision + 1
         var changes: [EntryChange] = []
         var logged: [LoggedEdit] = []
         for (name, value) in edits {
@@ -203,19 +207,19 @@ struct EntryCacheState: Sendable {
             var replaced: Entry.Replaced = (value, [])
             guard
                 entries.exchange(
-                    entry, &replaced, edit: edit, revision: revision + 1, condition: condition, principal: principal,
+                    entry, &replaced, in: revision, isEdit: isEdit, condition: condition, principal: principal,
                     paths: paths.isEmpty ? nil : paths[name])
             else { continue }
-            var change = change(entry, from: replaced, to: value, origin: origin, revision: revision + 1)
-            if edit == 0 { change.storageRevision = storageRevision }
+            var change = change(entry, from: replaced, to: value, origin: origin, revision: revision)
+            if !isEdit { change.storageRevision = storageRevision }
             changes.append(change)
-            if edit != 0, log.isOn, let pending = entry.content.pending {
-                logged += pending.logged(name, at: paths[name], over: replaced.value, value, sequence: edit)
+            if isEdit, log.isOn, let pending = entry.content.pending {
+                logged += pending.logged(name, at: paths[name], over: replaced.value, value, sequence: revision)
             }
         }
         if logged.count > 1 { for index in logged.indices { logged[index].isAlone = false } }
         log.append(logged)
-        if !changes.isEmpty { revision += 1 }
+        if !changes.isEmpty { self.revision = revision }
         return changes.sorted { $0.key < $1.key }
     }
 

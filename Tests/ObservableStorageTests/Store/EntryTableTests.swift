@@ -22,7 +22,7 @@ struct EntryTableTests {
         func edit(_ name: String, _ number: UInt64) throws {
             var leaf: PropertyListValue? = .integer(PropertyListInteger(number))
             let entry = table.ensureEntry("server")
-            _ = try table.exchange(entry, &leaf, at: EntryName(own: "server", path: [name]), edit: number)
+            _ = try table.exchange(entry, &leaf, at: EntryName(own: "server", path: [name]), in: number)
         }
         func paths() -> [[String]] { table.pending("server")?.paths ?? [] }
         for number in 1...1_000 as ClosedRange<UInt64> { try edit(number.isMultiple(of: 2) ? "a" : "b", number) }
@@ -239,7 +239,7 @@ extension EntryTable {
     ) -> PropertyListValue?? {
         var replaced: Entry.Replaced = (value, [])
         let entry = ensureEntry(name)
-        let isChanged = exchange(entry, &replaced, edit: edit, revision: revision ?? edit, type: type, condition: condition)
+        let isChanged = exchange(entry, &replaced, in: revision ?? edit, isEdit: edit != 0, type: type, condition: condition)
         return isChanged ? .some(replaced.value) : nil
     }
 }
