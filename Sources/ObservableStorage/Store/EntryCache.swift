@@ -112,8 +112,10 @@ final class EntryCache: Sendable {
     }
 
     /// Makes changes that are not reported to observers.
-    func update<Result: Sendable>(_ body: (inout EntryCacheState) -> Result) -> Result {
-        state.withLock { body(&$0) }
+    func update<Result: Sendable, Failure: Error>(
+        _ body: (inout EntryCacheState) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try state.withLock { (state) throws(Failure) in try body(&state) }
     }
 
     /// Makes changes that are not reported to observers, and moves something out of the state, which is released after unlocking.

@@ -109,14 +109,10 @@ struct EntryCacheState: Sendable {
         }
     }
 
+    /// Throws an error if no edits are accepted.
     func requireEditable() throws(StorageError) {
-        // Called by each edit: an error is created only if there is one.
-        if isClosed || readOnlyFile != nil { throw refusal ?? .closed }
-    }
-
-    /// The error of edits; nil if they are accepted.
-    var refusal: StorageError? {
-        isClosed ? .closed : readOnlyFile.map { .readOnly(file: $0) }
+        if isClosed { throw .closed }
+        if let readOnlyFile { throw .readOnly(file: readOnlyFile) }
     }
 
     /// Throws an error if the value of a key is mandatory, or its scope was discarded.

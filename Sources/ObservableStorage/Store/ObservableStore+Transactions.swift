@@ -98,10 +98,10 @@ extension ObservableStore {
     ) async throws -> Presence {
         try requireOriginalProcess()
         let key = StorageKey(name, default: value)
-        let refusal = cache.update { state in
-            state.refusal ?? state.layers.mandatory(key.entryName).map { _ in StorageError.mandatory(key: name) }
+        try cache.update { (state) throws(StorageError) in
+            try state.requireEditable()
+            try state.requireSettable(key.definition)
         }
-        if let refusal { throw refusal }
         guard let stored = try key.stored(value, in: backend) else {
             throw StorageError.unencodable(key: name, reason: "nil is no value of a presence")
         }

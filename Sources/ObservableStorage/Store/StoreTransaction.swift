@@ -102,11 +102,8 @@ public struct StoreTransaction: KeyValueAccess {
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/mandatory(key:)``;
     ///   ``StorageError/discardedScene(key:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        if let scope = key.definition.scope {
-            if cache.update({ $0.discardedScopes.contains(scope) }) { throw .discardedScene(key: key.name) }
-            contents.scopes.insert(scope)
-        }
-        if layers.mandatory(key.definition.entryName) != nil { throw .mandatory(key: key.name) }
+        try cache.update { (state) throws(StorageError) in try state.requireSettable(key.definition) }
+        if let scope = key.definition.scope { contents.scopes.insert(scope) }
         try edit(key, try key.stored(value, in: backend))
     }
 

@@ -14,7 +14,7 @@ extension Synchronizer {
     /// - Throws: the error of the transaction; ``StorageError`` if nothing is stored; `CancellationError` likewise.
     func transact(_ origin: ChangeOrigin, _ body: Body) async throws {
         // On the actor: closing the store waits for operations that have begun before.
-        if let refusal = cache.update({ $0.refusal }) { throw refusal }
+        try cache.update { (state) throws(StorageError) in try state.requireEditable() }
         let deliveries: Deliveries
         do {
             deliveries = try await storage.inTurn {
