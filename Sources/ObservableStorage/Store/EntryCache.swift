@@ -120,8 +120,10 @@ final class EntryCache: Sendable {
 
     /// Makes changes that are not reported to observers, and moves something out of the state, which is released after unlocking.
     @discardableResult
-    func take<Result: Sendable>(_ body: (inout EntryCacheState) -> Result) -> Result {
-        state.take { body(&$0) }
+    func take<Result: Sendable, Failure: Error>(
+        _ body: (inout EntryCacheState) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try state.take { (state) throws(Failure) in try body(&state) }
     }
 
     /// Runs the closure of an edit.

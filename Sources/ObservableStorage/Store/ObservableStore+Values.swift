@@ -198,9 +198,10 @@ extension ObservableStore: KeyValueAccess {
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
         let name = key.definition.entryName
-        let registered = cache.update { $0.layers.registered[name.registered] }
-        let value = try name.replacing(stored, in: registered)
-        cache.take { $0.register(value, for: name.registered) }
+        try cache.take { (state) throws(StorageError) in
+            let value = try name.replacing(stored, in: state.layers.registered[name.registered])
+            return state.register(value, for: name.registered)
+        }
     }
 
     /// Sets the values of names while none are stored, as ``register(_:for:)`` does for a key.

@@ -138,6 +138,20 @@ struct ValueTests {
         #expect(throws: StorageError.self) { try store.value(for: Keys.count) }
     }
 
+    @Test("Values inside one dictionary that several threads register are all registered")
+    func registeredTogether() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let keys = (0..<500).map { StorageKey("limits", "\($0)", default: 0) }
+        DispatchQueue.concurrentPerform(iterations: keys.count) { number in
+            do {
+                try store.register(number + 1, for: keys[number])
+            } catch {
+                Issue.record(error)
+            }
+        }
+        #expect(keys.map { store[$0] } == Array(1...500))
+    }
+
     @Test("A reset is one revision, delivered for each key", arguments: Fixture.allCases)
     func resetIsOneRevision(fixture: Fixture) throws {
         let store = try fixture.make(["count": 1, "note": "a"]).open()
