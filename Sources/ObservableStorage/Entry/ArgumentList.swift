@@ -52,8 +52,8 @@ struct ArgumentList: Sendable {
         if isValue(argument) { return nil }
         let next = index + 1 < arguments.count ? arguments[index + 1] : nil
         // The value of `--set` is not an option by itself.
-        if argument == "--set" { return next.flatMap { setting($0, "--set ", at: index, count: 2) } }
-        if argument.hasPrefix("--set=") { return setting(String(argument.dropFirst(6)), "--set ", at: index, count: 1) }
+        if argument == "--set" { return next.flatMap { setting($0, at: index, count: 2) } }
+        if argument.hasPrefix("--set=") { return setting(String(argument.dropFirst(6)), at: index, count: 1) }
         let (name, attached) = argument.splitAtEqualSign
         return (
             name.overrideWords,
@@ -63,9 +63,9 @@ struct ArgumentList: Sendable {
         )
     }
 
-    private static func setting(_ text: String, _ prefix: String, at index: Int, count: Int) -> (words: String, Option)? {
+    private static func setting(_ text: String, at index: Int, count: Int) -> (words: String, Option)? {
         let (name, value) = text.splitAtEqualSign
-        let option = Option(name: prefix + name, style: .set, index: index, count: count, attached: value, next: nil)
+        let option = Option(name: "--set \(name)", style: .set, index: index, count: count, attached: value, next: nil)
         return (name.overrideWords, option)
     }
 

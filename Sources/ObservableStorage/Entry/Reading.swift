@@ -26,7 +26,7 @@ typealias EntryVersion = (entry: Entry, version: UInt64)
     }
 
     /// The value: the caller knows its type, which is that of the key.
-    @inlinable final func value<Value: Sendable>(_ type: Value.Type = Value.self) -> Value {
+    @inlinable final func value<Value: Sendable>() -> Value {
         unsafeDowncast(self, to: ValueReading<Value>.self).value
     }
 

@@ -86,9 +86,9 @@ final class StoreRegistry: Sendable {
         lastWrite.start(in: lastWrites, during: lastWrite.storage.activity, completion: completion)
     }
 
-    /// Writes the pending edits of stores, within the time limit of the end of the process.
-    func writeAtEnd(_ stores: [LastWrite]) {
-        write(stores, until: state.withLock { $0.deadline } ?? .now())
+    /// Writes the pending edits of a store, within the time limit of the end of the process.
+    func writeAtEnd(_ store: LastWrite) {
+        write([store], until: state.withLock { $0.deadline } ?? .now())
     }
 
     /// Writes the pending edits of all stores, within the time limit of the end of the process, which may continue unless it exits.

@@ -133,7 +133,7 @@ actor Synchronizer {
         if let error = StoreRegistry.all.forkError(of: storage.name) { return cache.reports.report(error) }
         guard !StoreRegistry.all.isEnding else {
             cache.update { _ = $0.flushes.beginQueued() }
-            return StoreRegistry.all.writeAtEnd([lastWrite])
+            return StoreRegistry.all.writeAtEnd(lastWrite)
         }
         let store = shared.withLock { $0?.object }
         storage.executor.queue.async {
