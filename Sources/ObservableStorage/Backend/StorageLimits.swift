@@ -32,8 +32,8 @@ extension StorageBackend {
 extension StorageKey {
     /// What a backend stores if the key is set to a value; nil if the entry is removed.
     func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
-        let encoded = try stored(value) { stored throws(StorageError) in try backend.accepted(stored, for: name) }
-        return encoded ?? definition.traits.storedNil
+        guard let encoded = try stored(value) else { return definition.traits.storedNil }
+        return isPlain(encoded) ? encoded : try backend.accepted(encoded, for: name)
     }
 }
 
