@@ -29,14 +29,6 @@ extension StorageBackend {
     }
 }
 
-extension StorageKey {
-    /// What a backend stores if the key is set to a value; nil if the entry is removed.
-    func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
-        guard let encoded = try stored(value) else { return definition.traits.storedNil }
-        return isPlain(encoded) ? encoded : try backend.accepted(encoded, for: name)
-    }
-}
-
 extension StorageLimits {
     /// Whether edits that are each accepted may not fit into one commit together.
     var applyToCommits: Bool { operations != nil || commitSize != nil }

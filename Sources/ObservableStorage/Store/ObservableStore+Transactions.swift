@@ -204,6 +204,14 @@ extension ObservableStore {
     }
 }
 
+extension StorageKey {
+    /// What a backend stores if the key is set to a value; nil if the entry is removed.
+    func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
+        guard let encoded = try stored(value) else { return definition.traits.storedNil }
+        return isPlain(encoded) ? encoded : try backend.accepted(encoded, for: name)
+    }
+}
+
 extension EntryCache {
     /// The edits that reading makes, with the values as they will be stored; nil if one cannot be stored, which is reported once.
     func storable(_ edits: EntryEdits, in backend: any StorageBackend) -> EntryEdits? {
