@@ -118,16 +118,14 @@ extension StorageKey {
             guard let present = entry[source] else { return (defaultValue, nil, nil) }
             return (try decode(present), nil, (source, present))
         } catch {
-            let (value, good) = replacement(in: entry, earlier())
-            return (value, error, good)
+            let found = replacement(in: entry, earlier())
+            return (found?.value ?? defaultValue, error, found?.good)
         }
     }
 
     /// The value that is used if that of the first source of an entry is invalid: the last valid value of that source, or else the value that
-    /// would be used without that source; see ``StoredEntry/sources``.
-    ///
-    /// - Returns: the value, and its source, nil if it is the key's default.
-    func replacement(in entry: StoredEntry, _ earlier: EarlierValues) -> (value: Value, good: StoredEntry.ValidValue?) {
+    /// would be used without that source, see ``StoredEntry/sources``; nil for the key's default.
+    func replacement(in entry: StoredEntry, _ earlier: EarlierValues) -> (value: Value, good: StoredEntry.ValidValue)? {
         for next in entry.sources {
             if next == .override, entry.source != .override, let override = entry.override {
                 do throws(StorageError) { return (try value(of: override), (next, nil)) } catch { continue }
@@ -136,7 +134,7 @@ extension StorageKey {
             guard let (value, stored) = firstDecoded(candidates, areOwn: next == .stored) else { continue }
             return (value, (next, stored))
         }
-        return (defaultValue, nil)
+        return nil
     }
 
     /// Nil, if the stored value of the key's own entry is its stored form.

@@ -79,7 +79,7 @@ extension EntryCache {
         let present = read(name, as: nil, ignoringOverride: ignoringOverride)
         guard present.entry.source == entry.source, present.entry.present == entry.present else { return false }
         // The store may have had later valid values than the snapshot.
-        let good = key.replacement(in: present.entry, earlier(name)).good
+        let good = key.replacement(in: present.entry, earlier(name))?.good
         recordDecoding(key, present.entry, revision: present.revision, failure, insteadOf: good, isReported: isReported)
         return true
     }

@@ -71,6 +71,14 @@ struct DynamicDefaultTests {
         #expect([store[key], store[key]] == [7, 7])
     }
 
+    @Test("A snapshot and a transaction evaluate it once in each read of a value that cannot be decoded")
+    func invalid() throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["dynamic": "text"]))
+        let snapshot = store.snapshot
+        #expect([snapshot[key], snapshot[key]] == [1, 2])
+        #expect(store.edit { [$0[key], $0[key]] } == [3, 4])
+    }
+
     @Test("A key with a codec evaluates it as well")
     func codec() {
         let key = StorageKey("coded", codec: .json, default: 0).dynamicDefault { [counter] in counter.next() }
