@@ -157,8 +157,9 @@ extension ObservableStore {
             if key.isPresentShape(found, in: isOwn ? entry : nil) {
                 return isOwn ? nil : try key.edits(storing: found, over: stored)
             }
-            let present = try key.stored(try key.decoded(found), in: backend)
-            return try key.edits(storing: present ?? found, over: stored)
+            // Nil, to which an earlier type may be converted, is read from what is stored.
+            guard let present = try key.stored(try key.decoded(found)) else { return try key.edits(storing: found, over: stored) }
+            return try key.edits(storing: try backend.accepted(present, for: key.name), over: stored)
         }
     }
 
