@@ -102,7 +102,9 @@ public struct StoreTransaction: KeyValueAccess {
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``; ``StorageError/mandatory(key:)``;
     ///   ``StorageError/discardedScene(key:)``.
     public func set<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
-        try cache.update { (state) throws(StorageError) in try state.requireSettable(key.definition) }
+        if key.definition.scope != nil || !layers.mandatory.isEmpty {
+            try cache.update { (state) throws(StorageError) in try state.requireSettable(key.definition) }
+        }
         if let scope = key.definition.scope { contents.scopes.insert(scope) }
         try edit(key, try key.stored(value, in: backend))
     }

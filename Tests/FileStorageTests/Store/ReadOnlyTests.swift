@@ -104,6 +104,5 @@ struct ReadOnlyTests {
         try #require(chmod(file.path, 0o400) == 0)
         let store = try ObservableStore(at: file, access: .readOnly)
         #expect(store[Keys.count] == 1)
-        try ObservableStore(backend: InMemoryBackend(), entries: StorageEntries()).set(1, for: Keys.count)
     }
 }
