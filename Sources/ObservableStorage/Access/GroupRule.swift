@@ -22,16 +22,20 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         _ = valid(StoreSnapshot(of: cache))
     }
 
-    /// Throws an error if the present values would not be valid after a key was set.
-    func check<Value>(setting stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) {
+    /// Throws an error if the present values would not be valid after a key was set; returns their revision.
+    func check<Value>(setting stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> UInt64 {
         let present = StoreSnapshot(of: table.cache)
         let values = present.entries
         let next = present.applying(try key.edits(storing: stored) { values[$0] })
         // Other processes, without the overrides, have to find valid values.
         try table.check(next.withoutOverrides)
-        guard !next.overrides.isEmpty else { return keepLastValid(next) }
-        do throws(StorageError) { try table.check(next) } catch { return }
-        keepLastValid(next)
+        do throws(StorageError) {
+            if !next.overrides.isEmpty { try table.check(next) }
+            keepLastValid(next)
+        } catch {
+            // Valid only without the overrides.
+        }
+        return present.revision
     }
 
     /// The snapshot if its values are valid, or else the last one whose values were; reports an error once.

@@ -43,8 +43,9 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var validate: (@Sendable (Value) throws -> Void)?
         /// The ranges that valid values are in, for people.
         var ranges: [String] = []
-        /// Throws an error if setting a stored form would make the values of the key's group invalid; nil if the group has no rule.
-        var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> Void)?
+        /// Throws an error if setting a stored form would make the values of the key's group invalid, and returns the revision of the store
+        /// in which it would not; nil if the group has no rule.
+        var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> UInt64)?
         /// Convert a value of an earlier type, the newest type first; nil for a value of another type.
         var migrations: [@Sendable (PropertyListValue) throws -> Value?] = []
         /// The scope in which the key has its own value; nil for a key of the application.

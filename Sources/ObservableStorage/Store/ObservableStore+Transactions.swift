@@ -121,23 +121,37 @@ extension ObservableStore {
     /// Changes a key's value atomically with respect to other threads; see ``StoredValue/modify(_:)``.
     nonisolated func modify<Value, Result>(_ key: StorageKey<Value>, _ body: (inout Value) throws -> Result) throws -> Result {
         let name = key.definition.entryName
-        var runs = 0
+        var (runs, checks) = (0, 0)
         while true {
             let (found, failure, _, entry) = readStoredValue(of: key)
             if let failure { throw failure }
             var value = found
             let (result, changed) = try cache.recordingChanges(after: &runs, of: name) { try body(&value) }
             let stored = try key.stored(value, in: backend)
-            if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
+            let revision = try checkGroup(of: key, setting: stored, after: &checks)
             let isDone = try synchronizer.change { (state) throws(StorageError) in
                 var present = state.entry(name)
                 present.override = nil
-                guard present == entry else { return nil }
+                guard present == entry, revision == nil || revision == state.revision else { return nil }
                 return try state.edit(key, storing: stored)
             }
             if isDone { return result }
             if !changed.isDisjoint(with: name.all) { throw StorageError.nestedEdit(key: key.name) }
         }
+    }
+
+    /// Throws an error if the values of a key's group would not be valid after the key was set.
+    ///
+    /// - Parameter checks: the number of earlier checks for the same edit, to which this one is added.
+    /// - Returns: the revision in which they would be; nil if there is no rule, or nothing is set.
+    nonisolated func checkGroup<Value>(
+        of key: StorageKey<Value>, setting stored: PropertyListValue?, after checks: inout Int
+    ) throws(StorageError) -> UInt64? {
+        guard let stored, let validate = key.definition.traits.validateGroup else { return nil }
+        let (revision, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in try validate(stored) }
+        // The rule itself makes edits.
+        if let name = changed.min() { throw .nestedEdit(key: name) }
+        return revision
     }
 
     /// Stores a key's value under its present name and in its present type, as setting the key does, with the origin

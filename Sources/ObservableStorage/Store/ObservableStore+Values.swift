@@ -134,7 +134,13 @@ extension ObservableStore: KeyValueAccess {
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
         let stored = try key.stored(value, in: backend)
-        if key.definition.hasGroupRule, let stored { try key.definition.traits.validateGroup?(stored) }
+        var checks = 0
+        while key.definition.hasGroupRule, let revision = try checkGroup(of: key, setting: stored, after: &checks) {
+            let isDone = try synchronizer.change(muting: token) { (state) throws(StorageError) in
+                state.revision == revision ? try state.edit(key, storing: stored) : nil
+            }
+            if isDone { return }
+        }
         try edit(key, stored, muting: token)
     }
 

@@ -86,8 +86,8 @@ extension StorageError: CustomStringConvertible {
             "update was called from inside update; use the transaction that was passed to it"
         case .nestedEdit(let key):
             """
-            key "\(key)": the closure of edit or modify has read it, and sets it in the store in each run; the edit was not made; set it in \
-            what was passed to the closure instead
+            key "\(key)": the closure of edit or modify, or a group's rule, has read it, and sets it in the store in each run; the edit was not \
+            made; set it in what was passed to the closure instead
             """
         case .unmirrored(let key?, let reason):
             "key \"\(key)\": not mirrored: \(reason); the value on this device was left as it is"

@@ -64,8 +64,8 @@ public enum StorageError: Error, Sendable, Hashable {
     case several([StorageError])
     /// `update` was called from inside an `update` of the same store.
     case nestedUpdate
-    /// The closure of `edit` or `modify` sets in the store, each time it runs, what it has read, so that it would run for ever. Its own
-    /// edits were not made.
+    /// The closure of `edit` or `modify`, or the rule of a group, sets in the store, each time it runs, what it has read, so that it would
+    /// run for ever. The edits were not made.
     case nestedEdit(key: String)
     /// The value is not mirrored between the user's devices; without a key, no value is mirrored at present.
     case unmirrored(key: String?, reason: String)

@@ -242,4 +242,43 @@ struct ValidationTests {
         #expect((settings.title, settings.range.minimum) == ("t", 0))
         #expect((snapshot.snapshot.groupFailure, snapshot.range.snapshot.groupFailure) == (nil, reversed(30, 10)))
     }
+
+    private struct WatchedRange: KeyGroup {
+        /// Called while the rule checks values.
+        static let meanwhile = Lock<(@Sendable () -> Void)?>(nil)
+
+        let minimum = StorageKey("minimum", default: 0)
+        let maximum = StorageKey("maximum", default: 10)
+
+        func validate(_ snapshot: KeyedSnapshot<WatchedRange>) throws {
+            let (minimum, maximum) = (snapshot.minimum, snapshot.maximum)
+            Self.meanwhile.withLock { $0 }?()
+            if minimum > maximum { throw CancellationError() }
+        }
+    }
+
+    @Test("A rule holds even if a key is set while another one is checked")
+    func setMeanwhile() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<WatchedRange>(store)
+        func checking(_ meanwhile: @escaping @Sendable () -> Void) {
+            WatchedRange.meanwhile.exchange {
+                WatchedRange.meanwhile.exchange(nil)
+                meanwhile()
+            }
+        }
+        checking { settings.minimum = 9 }
+        #expect(throws: StorageError.self) { try settings.stored(\.maximum).set(5) }
+        #expect((settings.minimum, settings.maximum) == (9, 10))
+        checking { settings.maximum = 9 }
+        #expect(throws: StorageError.self) { try settings.stored(\.minimum).modify { $0 += 1 } }
+        #expect((settings.minimum, settings.maximum) == (9, 9))
+        checking { settings.minimum = 8 }
+        try settings.stored(\.maximum).set(12)
+        #expect(store.entries == ["minimum": 8, "maximum": 12])
+        // A rule that makes an edit each time.
+        WatchedRange.meanwhile.exchange { store[StorageKey("checks", default: 0)] += 1 }
+        defer { WatchedRange.meanwhile.exchange(nil) }
+        #expect(throws: StorageError.nestedEdit(key: "checks")) { try settings.stored(\.maximum).set(20) }
+    }
 }
