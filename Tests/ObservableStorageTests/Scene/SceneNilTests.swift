@@ -126,6 +126,17 @@ struct SceneNilTests {
         #expect(throws: StorageError.self) { try scene.stored(key).get() }
     }
 
+    @Test("A scene's value of an earlier type that is converted to nil is kept as it is stored")
+    func converted() throws {
+        let stored: [String: PropertyListValue] = ["limit": 1, "scenes/one/limit": "none"]
+        let store = try ObservableStore(backend: InMemoryBackend(stored))
+        let key = Keys().limit.migrating(from: String.self) { Int($0) }
+        let scene = SceneStore(sceneID: "one", base: store)
+        #expect(scene[key] == nil)
+        try store.migrateValue(of: scene.stored(key).key)
+        #expect(scene[key] == nil && store.entries == stored)
+    }
+
     @Test("A string that denotes nil is refused in a scene, and is itself in the application")
     func refused() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
