@@ -4,11 +4,11 @@ import Synchronization
 
 /// The journal beside a property list: what is known of it, and whether there is one.
 ///
-/// An existing journal is used, whoever has made it; this type makes one if it has options.
+/// An existing journal is used, whoever has made it; this type makes one if its mode says so.
 final class Journal: Sendable {
     let list: ListFile
-    /// When the list is rewritten; nil if no journal is made.
-    let options: JournalOptions?
+    /// The mode of the list, unless that may be written in place, so that no journal is made.
+    let mode: JournalMode
     /// The state after the journal was last read or written. Its lock is not held while files are accessed.
     private let latest = Lock<JournalState?>(nil)
     /// Whether the file system of a list supports a journal, as last found.
@@ -19,7 +19,7 @@ final class Journal: Sendable {
 
     init(of list: ListFile) {
         self.list = list
-        options = list.configuration.inPlaceWriting == .never ? JournalOptions(list.configuration.journal) : nil
+        mode = list.configuration.inPlaceWriting == .never ? list.configuration.journal : .edits
     }
 
     /// Whether the list has a journal, as far as this backend has read it.
@@ -61,7 +61,7 @@ final class Journal: Sendable {
 
     /// The number of bytes that are kept when a journal is shortened.
     var keptSize: Int {
-        min(max((options ?? JournalOptions()).keeping, 0), JournalFormat.maximumKept)
+        min(max(mode.options.keeping, 0), JournalFormat.maximumKept)
     }
 
     // Each attempt fails because the list or the journal is replaced meanwhile.
@@ -80,7 +80,7 @@ final class Journal: Sendable {
 
     /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, which is reported once.
     private func wantsJournal(_ target: ResolvedPath) -> Bool {
-        guard options != nil else { return false }
+        guard mode.hasJournal else { return false }
         let known = support.withLock { $0?.path == target ? $0 : nil }
         if let known { return known.isGiven }
         let objection = list.objection { _, folder throws(SystemError) in try list.calls.mappingObjection(folder) }

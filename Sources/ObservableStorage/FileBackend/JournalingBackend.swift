@@ -50,7 +50,7 @@ protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     /// Whether the journal has commits that the storage lacks.
     var needsCheckpoint: Bool { get }
     /// When a checkpoint is made.
-    var checkpointDelays: JournalOptions { get }
+    var journalMode: JournalMode { get }
     /// Writes the commits of the journal into the storage.
     func checkpoint() throws
     /// Whether the journal has commits that a power failure may undo.
@@ -75,7 +75,7 @@ extension PropertyListFile: JournalingBackend {
     var needsReplay: Bool { isReplayDue.load(ordering: .relaxed) }
 
     var needsCheckpoint: Bool { journal.needsCheckpoint }
-    var checkpointDelays: JournalOptions { journal.options ?? JournalOptions() }
+    var journalMode: JournalMode { journal.mode }
     func checkpoint() throws { try checkpoint(as: nil) }
     var needsSynchronization: Bool { journal.needsSynchronization }
 

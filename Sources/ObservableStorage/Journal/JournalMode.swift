@@ -22,19 +22,14 @@ public enum JournalMode: Sendable, Hashable {
 
     /// Whether each store has a log of its edits.
     var hasLog: Bool { self != .off }
-}
+    /// Whether a journal is made.
+    var hasJournal: Bool {
+        if case .full = self { true } else { false }
+    }
 
-/// When the property list is rewritten, and how much of its journal is kept.
-struct JournalOptions: Sendable, Equatable {
-    var quiet: Duration = .milliseconds(50)
-    var atMost: Duration = .seconds(1)
-    var keeping = 1 << 20
-
-    init() {}
-
-    /// - Returns: nil without a journal.
-    init?(_ mode: JournalMode) {
-        guard case .full(let quiet, let atMost, let keeping) = mode else { return nil }
-        (self.quiet, self.atMost, self.keeping) = (quiet, atMost, keeping)
+    /// When the property list is rewritten, and how much of its journal is kept, also of one that another process has made.
+    var options: (quiet: Duration, atMost: Duration, keeping: Int) {
+        guard case .full(let quiet, let atMost, let keeping) = self else { return JournalMode.full().options }
+        return (quiet, atMost, keeping)
     }
 }

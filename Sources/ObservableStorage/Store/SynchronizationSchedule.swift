@@ -8,7 +8,6 @@ struct SynchronizationSchedule: Sendable {
     var writes = Backoff()
     var checkpoints: Debouncer
     var checkpointAttempts = Backoff()
-    var pace = WritePace()
     /// When a log of edits that a burst has made large is removed: after a second without a commit.
     var logRemoval = Debouncer(quiet: .seconds(1), limit: .seconds(3_600))
     /// Whether the storage has to be read after the present operation.
@@ -16,7 +15,8 @@ struct SynchronizationSchedule: Sendable {
     /// Whether the release of a shared store has to be tried again.
     var isReleaseQueued = false
 
-    init(_ options: JournalOptions = JournalOptions()) {
+    init(_ mode: JournalMode = .off) {
+        let options = mode.options
         // Limited, as times are computed with them.
         checkpoints = Debouncer(quiet: .nanoseconds(options.quiet.wholeNanoseconds), limit: .nanoseconds(options.atMost.wholeNanoseconds))
     }
@@ -32,15 +32,11 @@ struct SynchronizationSchedule: Sendable {
         reads.isScheduled = true
         return replays.fail()
     }
-}
-
-/// The pace of writes that nobody waits for: they take a share of the time, as measured by the last ones.
-struct WritePace: Sendable {
+    // The pace of writes that nobody waits for: they take a share of the time, as measured by the last ones.
+    private var lastWriteDuration: Duration?
+    private var nextWrite: Debouncer.Instant?
     // As between attempts after failures.
-    private static let longestDelay: Duration = .seconds(30)
-
-    private var last: Duration?
-    private var next: Debouncer.Instant?
+    private static let longestWriteDelay: Duration = .seconds(30)
 
     /// Records a write that is over.
     ///
@@ -48,14 +44,14 @@ struct WritePace: Sendable {
     mutating func didWrite(from start: Debouncer.Instant, to end: Debouncer.Instant, share: Double) {
         let duration = start.duration(to: end)
         // The shorter of two, so that a write that had to wait for the disk or a lock does not count.
-        let usual = min(duration, last ?? duration)
-        last = duration
-        next = end + min(usual * (1 / (share > 0.001 ? min(share, 1) : 0.001) - 1), Self.longestDelay)
+        let usual = min(duration, lastWriteDuration ?? duration)
+        lastWriteDuration = duration
+        nextWrite = end + min(usual * (1 / (share > 0.001 ? min(share, 1) : 0.001) - 1), Self.longestWriteDelay)
     }
 
     /// The time until the next write may begin; nil if it may begin now.
-    func delay(at now: Debouncer.Instant) -> DispatchTimeInterval? {
-        guard let next, next > now else { return nil }
-        return .milliseconds(Int(now.duration(to: next).wholeNanoseconds / 1_000_000) + 1)
+    func writeDelay(at now: Debouncer.Instant) -> DispatchTimeInterval? {
+        guard let nextWrite, nextWrite > now else { return nil }
+        return .milliseconds(Int(now.duration(to: nextWrite).wholeNanoseconds / 1_000_000) + 1)
     }
 }

@@ -87,7 +87,7 @@ extension Synchronizer {
                     throw StorageError.editNotRun(by: storage.backend)
                 }
                 storage.didStore(edits)
-                schedule.pace.didWrite(from: start, to: .now, share: storage.journaling?.writingShare ?? 1)
+                schedule.didWrite(from: start, to: .now, share: storage.journaling?.writingShare ?? 1)
                 return finish(commit, run, storedAs: stored, origin ?? .local)
             } catch let error as StorageError {
                 let run = lastRun.withLock { $0 }

@@ -36,7 +36,7 @@ actor Synchronizer {
         self.storage = storage
         self.availability = availability
         base = entries
-        schedule = SynchronizationSchedule(storage.journaling?.checkpointDelays ?? JournalOptions())
+        schedule = SynchronizationSchedule(storage.journaling?.journalMode ?? .off)
         StoreRegistry.all.add(self)
         LifeCycleObserver.start()
         storage.startWatching(since: entries.revision) { [weak self] event in self?.receive(event) }
@@ -143,7 +143,7 @@ actor Synchronizer {
             self.start { synchronizer in
                 if let store { synchronizer.retained = store }
                 // Because the last writes took long; not if the edits are not in a log.
-                if let delay = synchronizer.schedule.pace.delay(at: .now), synchronizer.cache.isLogged {
+                if let delay = synchronizer.schedule.writeDelay(at: .now), synchronizer.cache.isLogged {
                     synchronizer.scheduleFlush(after: delay)
                     // Another write may have stored the edit already.
                     synchronizer.releaseIfIdle()
@@ -157,7 +157,7 @@ actor Synchronizer {
     /// Releases a shared store unless edits or the next write have to wait: opened again, it would write at once, and read the list.
     func releaseIfIdle() {
         guard retained != nil, !cache.update({ $0.entries.hasPending }) else { return }
-        guard let delay = schedule.pace.delay(at: .now) else { return retained = nil }
+        guard let delay = schedule.writeDelay(at: .now) else { return retained = nil }
         if schedule.isReleaseQueued { return }
         schedule.isReleaseQueued = true
         start(after: .now() + delay) { synchronizer in

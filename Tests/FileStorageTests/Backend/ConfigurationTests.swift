@@ -40,7 +40,7 @@ struct ConfigurationTests {
         let file = PropertyListFile(at: try TemporaryFolder().file("settings.plist"), configuration: configuration)
         (configuration.journal, configuration.onCorruption, configuration.inPlaceWriting) = (.off, .refuse, .never)
         #expect(file.configuration == configuration)
-        #expect(file.isReadOnly && file.journal.options == nil)
+        #expect(file.isReadOnly && !file.journal.mode.hasJournal)
     }
 
     @Test("A file that may be written in place makes no journal, and keeps the log of edits")
@@ -48,6 +48,6 @@ struct ConfigurationTests {
         var configuration = PropertyListFile.Configuration()
         (configuration.journal, configuration.inPlaceWriting) = (.full(), .whenNecessary())
         let file = PropertyListFile(at: try TemporaryFolder().file("settings.plist"), configuration: configuration)
-        #expect(file.journal.options == nil && file.configuration.journal.hasLog)
+        #expect(!file.journal.mode.hasJournal && file.configuration.journal.hasLog)
     }
 }

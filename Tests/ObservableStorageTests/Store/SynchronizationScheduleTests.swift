@@ -40,23 +40,23 @@ struct SynchronizationScheduleTests {
 
     @Test("Writes take their share of the time: the next one waits 19 times as long as the shorter of the last two took")
     func pace() {
-        var pace = WritePace()
-        #expect(pace.delay(at: start) == nil)
-        pace.didWrite(from: start, to: start + .milliseconds(100), share: 0.05)
-        #expect(pace.delay(at: start + .milliseconds(100)) == .milliseconds(1_901))
-        #expect(pace.delay(at: start + .milliseconds(1_999)) == .milliseconds(2))
-        #expect(pace.delay(at: start + .seconds(2)) == nil)
+        var schedule = SynchronizationSchedule()
+        #expect(schedule.writeDelay(at: start) == nil)
+        schedule.didWrite(from: start, to: start + .milliseconds(100), share: 0.05)
+        #expect(schedule.writeDelay(at: start + .milliseconds(100)) == .milliseconds(1_901))
+        #expect(schedule.writeDelay(at: start + .milliseconds(1_999)) == .milliseconds(2))
+        #expect(schedule.writeDelay(at: start + .seconds(2)) == nil)
         // One that the disk delayed does not count, and the write after it neither.
-        pace.didWrite(from: start, to: start + .seconds(1), share: 0.05)
-        #expect(pace.delay(at: start + .milliseconds(1_001)) == .milliseconds(1_900))
-        pace.didWrite(from: start, to: start + .milliseconds(100), share: 0.5)
-        #expect(pace.delay(at: start + .milliseconds(100)) == .milliseconds(101))
+        schedule.didWrite(from: start, to: start + .seconds(1), share: 0.05)
+        #expect(schedule.writeDelay(at: start + .milliseconds(1_001)) == .milliseconds(1_900))
+        schedule.didWrite(from: start, to: start + .milliseconds(100), share: 0.5)
+        #expect(schedule.writeDelay(at: start + .milliseconds(100)) == .milliseconds(101))
     }
 
     @Test("A write waits 30 seconds at most, and not at all if it may take all of the time", arguments: [0, -1, .nan, 1, .infinity])
     func limits(share: Double) {
-        var pace = WritePace()
-        pace.didWrite(from: start - .seconds(3), to: start, share: share)
-        #expect(pace.delay(at: start) == (share >= 1 ? nil : .milliseconds(30_001)))
+        var schedule = SynchronizationSchedule()
+        schedule.didWrite(from: start - .seconds(3), to: start, share: share)
+        #expect(schedule.writeDelay(at: start) == (share >= 1 ? nil : .milliseconds(30_001)))
     }
 }
