@@ -103,11 +103,7 @@ final class Overrides: Sendable {
 
     /// The text of the first source that has one for a key.
     func text(of name: EntryName) -> OverrideText? {
-        if isEmpty { return nil }
-        if let known = texts.withLock({ $0[name] }) { return known }
-        let text = sources.lazy.compactMap { $0.text(of: name) }.first
-        texts.withLock { if $0.count < Self.limit { $0.updateValue(text, forKey: name) } }
-        return text
+        isEmpty ? nil : texts.object(of: name, limit: Self.limit) { sources.lazy.compactMap { $0.text(of: name) }.first }
     }
 }
 
