@@ -95,7 +95,7 @@ struct EntryRevisions: Sendable {
     private mutating func isEntry(_ keyValue: KeyValue, named name: String) -> Bool {
         let isDuplicate = storedName(of: name).map { !$0.utf8.elementsEqual(name.utf8) } ?? false
         if isDuplicate {
-            let value = EntryValue.decodeLeniently(keyValue.value)
+            let value = PropertyListValue(leniently: keyValue.value)
             duplicates[keyValue.key] = (name, (keyValue.createRevision, keyValue.modRevision), value)
         } else if !duplicates.isEmpty {
             duplicates[keyValue.key] = nil

@@ -19,7 +19,7 @@ extension EtcdBackend {
             case .foreign: check.failures.append("\(name): the key \(keyValue.key.escaped) is not valid UTF-8")
             case .entry(let entry):
                 do throws(PropertyListError) {
-                    _ = try EntryValue.decode(keyValue.value)
+                    _ = try PropertyListValue(etcd: keyValue.value)
                 } catch {
                     check.failures.append("\(name): key \"\(entry)\": not a property list: \(error)")
                 }

@@ -67,8 +67,8 @@ extension EtcdBackend {
         var edits: [String: StorageCommit.Edit] = [:]
         for event in revision.events {
             guard case .entry(let name) = keys.meaning(of: event.keyValue.key) else { continue }
-            let old = event.previous.map { EntryValue.decodeLeniently($0.value) }
-            let new = event.isDelete ? nil : EntryValue.decodeLeniently(event.keyValue.value)
+            let old = event.previous.map { PropertyListValue(leniently: $0.value) }
+            let new = event.isDelete ? nil : PropertyListValue(leniently: event.keyValue.value)
             edits[name] = StorageCommit.Edit(from: old, to: new)
         }
         let number = StorageRevision(history: replica.history, number: UInt64(clamping: revision.number))

@@ -176,7 +176,7 @@ extension EtcdBackend {
     ) async throws -> EtcdPresence {
         _ = try await followed()
         guard let key = follower.read({ $0.revisions.key(of: name) }) else { throw EntryKeys.unusable(name) }
-        let bytes = try EntryValue.encode(value, for: name)
+        let bytes = try value.etcdBytes(for: name)
         let presence = EtcdPresence(name, key: key, value: bytes, timeToLive: timeToLive, follower)
         try Task.checkCancellation()
         do {

@@ -63,7 +63,7 @@ struct EtcdReplica: Sendable {
         for keyValue in keyValues {
             updateIdentity(keyValue)
             guard let name = count(keyValue.key, adding: 1), revisions.insert(keyValue, named: name, &values) else { continue }
-            values[name] = EntryValue.decodeLeniently(keyValue.value)
+            values[name] = PropertyListValue(leniently: keyValue.value)
         }
     }
 
@@ -117,7 +117,7 @@ struct EtcdReplica: Sendable {
         if let attempt = keys.attempt(keyValue) { outcome.attempts.append(attempt) }
         guard let name = count(keyValue.key, adding: keyValue.createRevision == keyValue.modRevision ? 1 : 0) else { return }
         guard revisions.put(keyValue, named: name) else { return outcome.failures.append(failure(of: name)) }
-        values.updateValue(EntryValue.decodeLeniently(keyValue.value), forKey: name)
+        values.updateValue(PropertyListValue(leniently: keyValue.value), forKey: name)
     }
 
     /// Why the replica does not continue an earlier state; nil if it does.

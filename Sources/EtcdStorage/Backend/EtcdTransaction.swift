@@ -206,7 +206,7 @@ struct EtcdTransaction: Sendable {
         for (name, key) in zip(names, editedKeys) {
             guard let key else { throw EntryKeys.unusable(name) }
             if let value = entries[name] {
-                request.success.append(.put(key: key, value: try EntryValue.encode(value, for: name)))
+                request.success.append(.put(key: key, value: try value.etcdBytes(for: name)))
             } else {
                 deletes = true
                 request.success.append(.delete(key: key))

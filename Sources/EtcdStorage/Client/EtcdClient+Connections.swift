@@ -2,14 +2,6 @@ import ObservableStorage
 
 // One connection to each member, which all requests and streams share.
 extension EtcdClient {
-    struct Member {
-        let endpoint: Endpoint
-        /// The connection that all requests and streams share; nil before the first one, and after it was lost.
-        var connection: HTTP2Connection?
-        /// The connection that is being opened, for all calls that need it; nil if none is.
-        var opening: Opening?
-    }
-
     /// The result of opening a connection, which is nil until then.
     final class Opening: Sendable {
         let result = Lock<Result<HTTP2Connection, ConnectionError>?>(nil)

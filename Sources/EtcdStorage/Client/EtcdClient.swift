@@ -17,7 +17,9 @@ actor EtcdClient {
     nonisolated let executor = DispatchQueueExecutor(label: "EtcdClient", isPreferred: true)
     let configuration: EtcdConfiguration
     let tls: TLSContext?
-    var members: [Member]
+    /// Each with the connection that all requests and streams share, nil before the first one and after it was lost, and the one that is being
+    /// opened, if one is, for all calls that need it.
+    var members: [(endpoint: Endpoint, connection: HTTP2Connection?, opening: Opening?)]
     /// The calls that wait for a connection.
     let waiter: EventWaiter
     private var preferred = 0
@@ -44,7 +46,7 @@ actor EtcdClient {
     ) throws {
         (self.configuration, self.largestResponse) = (configuration, largestResponse)
         waiter = EventWaiter(queue: executor.queue)
-        members = try configuration.parsedEndpoints().map { Member(endpoint: $0) }
+        members = try configuration.parsedEndpoints().map { ($0, nil, nil) }
         endpointCount = members.count
         tls = try configuration.tls.map { try TLSContext($0, readFile: readFile) }
     }

@@ -15,18 +15,12 @@ final class EventWaiter: @unchecked Sendable {
         case cancelled
     }
 
-    private struct Waiting {
-        let deadline: Instant
-        let isOver: () -> Bool
-        let continuation: CheckedContinuation<Wake, Never>
-    }
-
     private let queue: DispatchQueue
     private let timer: any DispatchSourceTimer
     // The time for which the timer is set.
     private var alarm: Instant?
     // The calls by number, in the order in which they began.
-    private var waiting: [UInt32: Waiting] = [:]
+    private var waiting: [UInt32: (deadline: Instant, isOver: () -> Bool, continuation: CheckedContinuation<Wake, Never>)] = [:]
     // It begins again after weeks, long after the calls that had its first numbers.
     private let lastNumber = Atomic<UInt32>(0)
 
@@ -58,7 +52,7 @@ final class EventWaiter: @unchecked Sendable {
                 if isOver() { return continuation.resume(returning: .event) }
                 // The handler may have been called before the call waited.
                 if Task.isCancelled { return continuation.resume(returning: .cancelled) }
-                waiting[number] = Waiting(deadline: deadline, isOver: isOver, continuation: continuation)
+                waiting[number] = (deadline, isOver, continuation)
                 setAlarm(deadline)
             }
         } onCancel: {
@@ -76,7 +70,7 @@ final class EventWaiter: @unchecked Sendable {
             await withCheckedContinuation { (continuation: CheckedContinuation<Wake, Never>) in
                 queue.async {
                     if isOver() { return continuation.resume(returning: .event) }
-                    self.waiting[number] = Waiting(deadline: deadline, isOver: isOver, continuation: continuation)
+                    self.waiting[number] = (deadline, isOver, continuation)
                     self.setAlarm(deadline)
                 }
                 // The handler may have been called before the call waited.

@@ -177,7 +177,7 @@
             try await backend.set(["a": 1])
             for number in 2..<20 {
                 let value = PropertyListValue.integer(PropertyListInteger(Int64(number)))
-                try await fixture.put("a", EntryValue.encode(value, for: "a"))
+                try await fixture.put("a", value.etcdBytes(for: "a"))
                 let entries = try await backend.edit { $0.readKeys = names }
                 #expect(entries["a"] == value)
                 let deleted = number.isMultiple(of: 2)

@@ -13,7 +13,7 @@
         private static let decomposed = "cafe\u{301}"
 
         private func value(_ text: String) throws -> [UInt8] {
-            try EntryValue.encode(.string(text), for: "")
+            try PropertyListValue.string(text).etcdBytes(for: "")
         }
 
         @Test("A key that is renamed to the other form in one transaction stays an entry, with its new value")

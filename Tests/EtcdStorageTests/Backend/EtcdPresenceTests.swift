@@ -167,7 +167,8 @@
             timing.renewals = 6_000
             let follower = EtcdFollower(try EtcdClient(configuration), fixture.keys, named: "etcd", timing: timing)
             var presence = EtcdPresence(
-                "workers/7", key: key, value: try EntryValue.encode("here", for: "workers/7"), timeToLive: .seconds(600), follower)
+                "workers/7", key: key, value: try ("here" as PropertyListValue).etcdBytes(for: "workers/7"), timeToLive: .seconds(600),
+                follower)
             try await presence.store(isReplacing: true)
             try await revoke(try await storedLease(fixture), fixture)
             let keeping = Task { [presence] in
@@ -333,7 +334,7 @@
             let presence = try await store.presence("workers/7", "here", timeToLive: .seconds(600))
             let lease = try await storedLease(fixture)
             // Without a lease, it does not expire with it.
-            try await fixture.put("workers/7", EntryValue.encode("there", for: "workers/7"))
+            try await fixture.put("workers/7", ("there" as PropertyListValue).etcdBytes(for: "workers/7"))
             try await revoke(lease, fixture)
             for await failure in failures {
                 #expect("\(failure)".contains("the entry is another process's now"))

@@ -63,7 +63,7 @@
                 let later = try await write(fixture.backend(), beyond: revision)
                 #expect(try await changes(fixture, since: later) != nil)
             } else {
-                for _ in 0..<20 { try await fixture.put("count", EntryValue.encode(7, for: "count")) }
+                for _ in 0..<20 { try await fixture.put("count", (7 as PropertyListValue).etcdBytes(for: "count")) }
             }
             #expect(try await changes(fixture, since: revision) == nil)
         }
@@ -137,7 +137,7 @@
             #expect(last.history == revision.history)
             try await other.kill(0)
             try await cluster.restart(0)
-            try await fixture.put("after", EntryValue.encode(7, for: "after"))
+            try await fixture.put("after", (7 as PropertyListValue).etcdBytes(for: "after"))
             await witness.follower.wait(until: .distant) { $0.view.entries["after"] != nil }
             try #require(witness.follower.latest?.entries.values.keys.sorted() == ["after", "count"])
             guard case .failed(.historyLost) = try await failures.elements(count: 1)[0] else {
@@ -201,11 +201,11 @@
         @Test("A prefix without the number is as it was, until something is stored; as many edits as before fit into the first transaction")
         func older() async throws {
             let fixture = try await EtcdFixture()
-            for number in 0..<125 { try await fixture.put("\(number)", EntryValue.encode(1, for: "")) }
+            for number in 0..<125 { try await fixture.put("\(number)", (1 as PropertyListValue).etcdBytes(for: "")) }
             let cluster = String(try await clusterID(fixture), radix: 16)
             let revision = try #require(try await fixture.backend().load().revision)
             #expect(revision.history == cluster)
-            try await fixture.put("count", EntryValue.encode(7, for: "count"))
+            try await fixture.put("count", (7 as PropertyListValue).etcdBytes(for: "count"))
             let resumed = try #require(try await changes(fixture, since: revision))
             #expect(await resumed.first { _ in true }?.newValue == 7)
 

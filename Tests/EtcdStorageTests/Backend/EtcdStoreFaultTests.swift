@@ -427,6 +427,6 @@ extension TxnRequest {
 
 /// The key of an entry as etcd stores it.
 private func entry(_ name: String, _ value: Int, at revision: Int64) throws -> KeyValue {
-    let bytes = try EntryValue.encode(.integer(PropertyListInteger(Int64(value))), for: name)
+    let bytes = try PropertyListValue.integer(PropertyListInteger(Int64(value))).etcdBytes(for: name)
     return KeyValue(key: EntryKeys(prefix: "p").start + name.utf8, value: bytes, createRevision: 1, modRevision: revision)
 }

@@ -94,27 +94,27 @@ import Testing
     @Test("A value is read back as it was written")
     func roundTrip() throws {
         let value: PropertyListValue = ["a": [1, 2.5, true, "text"], "d": .data(.init([1, 2]))]
-        let bytes = try EntryValue.encode(value, for: "k")
+        let bytes = try value.etcdBytes(for: "k")
         #expect(Array(bytes.prefix(8)) == Array("bplist00".utf8))
-        #expect(try EntryValue.decode(bytes) == value)
+        #expect(try PropertyListValue(etcd: bytes) == value)
     }
 
     @Test("A value in XML, as a person may have put it, is read")
     func xml() throws {
-        #expect(try EntryValue.decode(Array("<plist version=\"1.0\"><integer>5</integer></plist>".utf8)) == 5)
+        #expect(try PropertyListValue(etcd: Array("<plist version=\"1.0\"><integer>5</integer></plist>".utf8)) == 5)
     }
 
     @Test("Bytes that are no property list are an error, or data", arguments: ["", "hello", "bplist00"])
     func malformed(text: String) {
-        #expect(throws: PropertyListError.self) { try EntryValue.decode(Array(text.utf8)) }
-        #expect(EntryValue.decodeLeniently(Array(text.utf8)) == .data(Data(text.utf8)))
+        #expect(throws: PropertyListError.self) { try PropertyListValue(etcd: Array(text.utf8)) }
+        #expect(PropertyListValue(leniently: Array(text.utf8)) == .data(Data(text.utf8)))
     }
 
     @Test("A value that a property list cannot represent is an error that names the key")
     func unencodable() {
         var value: PropertyListValue = 1
         for _ in 0..<600 { value = .array([value]) }
-        let failure = #expect(throws: StorageError.self) { try EntryValue.encode(value, for: "deep") }
+        let failure = #expect(throws: StorageError.self) { try value.etcdBytes(for: "deep") }
         if case .unencodable(key: "deep", reason: _, underlying: _)? = failure {} else { Issue.record("\(failure as Any)") }
     }
 }
