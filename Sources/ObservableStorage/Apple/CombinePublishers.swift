@@ -58,22 +58,16 @@
     final class DemandSubscription<Element: Sendable>: Combine.Subscription, @unchecked Sendable {
         // Sendable because all mutable state is locked, and the subscriber, which need not be Sendable, is called by one thread at a time.
 
-        private struct State {
-            var buffer: DemandBuffer<Element>
-            var calls: Calls?
-            var token: ObservationToken?
-        }
-
         private struct Calls: @unchecked Sendable {
             // Sendable because `DemandBuffer` allows one call at a time.
             let receive: (Element) -> Subscribers.Demand
             let finish: () -> Void
         }
 
-        private let state: Lock<State>
+        private let state: Lock<(buffer: DemandBuffer<Element>, calls: Calls?, token: ObservationToken?)>
 
         private init(keepsAll: Bool, _ calls: Calls) {
-            state = Lock(State(buffer: DemandBuffer(keepsAll: keepsAll), calls: calls))
+            state = Lock((DemandBuffer(keepsAll: keepsAll), calls, nil))
         }
 
         deinit {

@@ -89,7 +89,7 @@ public final class InMemoryBackend: BlockingStorageBackend, CommittingBackend {
 extension InMemoryBackend {
     /// Stores an entry until the presence ends, whatever its time to live.
     package func presence(_ name: String, _ value: PropertyListValue, timeToLive: Duration) throws -> Presence? {
-        let number = UniqueNumber.next()
+        let number = uniqueNumber()
         _ = try edit(by: number) { $0[name] = value }
         // An equal value was not replaced. Another edit may have replaced this one since, or a later presence have taken it.
         state.withLock { if $0.entries[name] == value { $0.owners[name] = max($0.owners[name] ?? 0, number) } }

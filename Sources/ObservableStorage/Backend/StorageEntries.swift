@@ -28,14 +28,14 @@ public struct StorageEntries: Sendable {
     /// Creates entries as they were read.
     public init(_ values: [String: PropertyListValue] = [:], revision: StorageRevision? = nil) {
         base = StoredValues(values)
-        stamp = UniqueNumber.next()
+        stamp = uniqueNumber()
         self.revision = revision
     }
 
     /// Creates entries that are decoded when they are read.
     init(_ entries: LazyEntries) {
         base = StoredValues(entries)
-        stamp = UniqueNumber.next()
+        stamp = uniqueNumber()
     }
 
     /// Creates entries from earlier ones and the differences, which are not determined again by ``changes(since:)``.
@@ -48,7 +48,7 @@ public struct StorageEntries: Sendable {
         self = earlier.unedited
         for (key, value) in changes { put(value, for: key) }
         addStep(from: stamp, Set(changes.keys))
-        stamp = UniqueNumber.next()
+        stamp = uniqueNumber()
         self.revision = revision
     }
 
@@ -93,7 +93,7 @@ public struct StorageEntries: Sendable {
     private mutating func markEdited(_ key: String) {
         editedKeys.insert(key)
         if stampBeforeEdits == nil { stampBeforeEdits = stamp }
-        stamp = UniqueNumber.next()
+        stamp = uniqueNumber()
     }
 
     /// Sets or removes an entry of which only the values at some paths are edited; without paths, all of it.
@@ -121,7 +121,7 @@ public struct StorageEntries: Sendable {
     private mutating func put(_ value: PropertyListValue?, for key: String) {
         edits.updateValue(value, forKey: key)
         // Decoding a large list takes longer than copying many edits, and several times its memory.
-        if base.encodedSize >= FreedMemory.smallestList, edits.count < base.count / 8 { return }
+        if base.encodedSize >= largeListSize, edits.count < base.count / 8 { return }
         // Editing a copy copies the edits, or else the base: with so many edits both take about the same time. A large value that was
         // replaced is not retained in the base.
         if edits.count * edits.count > 256 + 2 * base.count || base[key]?.isLarge == true { gather() }
@@ -199,7 +199,7 @@ public struct StorageEntries: Sendable {
         guard format == .xml else { return stored }
         for key in editedKeys { stored.put(self[key]?.rounded(for: format), for: key) }
         stored.addStep(from: stamp, editedKeys)
-        stored.stamp = UniqueNumber.next()
+        stored.stamp = uniqueNumber()
         return stored
     }
 

@@ -4,7 +4,7 @@
 /// is delivered afterwards. A thread delivers a limited number of elements, and passes the rest to another one. No lock is held while
 /// subscribers run. If very many elements are queued, publishing waits briefly for space, except inside a subscriber.
 public final class ChangePublisher<Element: Sendable>: Sendable {
-    private let boxes = BoxPublisher(group: UniqueNumber.next())
+    private let boxes = BoxPublisher(group: uniqueNumber())
     // The subscription to the source; nil if elements are published directly.
     private let source = Lock<ObservationToken?>(nil)
 

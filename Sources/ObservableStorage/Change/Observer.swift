@@ -4,7 +4,7 @@ import Synchronization
 /// One subscription to boxed elements: its calls and its lifetime, in one object, because two would make delivery to many slower.
 final class Subscription: Sendable {
     /// Identifies this subscription and its token in the process; never 0.
-    let id = UniqueNumber.next()
+    let id = uniqueNumber()
     /// The slot for the newest element, instead of calls.
     let slot: LatestSlot?
     /// Whether the calls only append elements to the buffer of a stream.
@@ -21,7 +21,7 @@ final class Subscription: Sendable {
         on kind: DeliveryQueue.Kind?, isListener: Bool = false, isStream: Bool = false, slot: LatestSlot? = nil,
         onReceive: @escaping @Sendable (AnyBox) -> Void, onFinish: @escaping @Sendable () -> Void
     ) {
-        queue = kind.map { DeliveryQueue(group: UniqueNumber.next(), $0) }
+        queue = kind.map { DeliveryQueue(group: uniqueNumber(), $0) }
         (self.isListener, self.isStream, self.slot) = (isListener, isStream, slot)
         (self.onReceive, self.onFinish) = (onReceive, onFinish)
     }

@@ -14,7 +14,7 @@ final class DeliveryThread {
     }()
 
     /// Identifies the thread even after it has ended, unlike the address of this object, which may be reused.
-    let number = UniqueNumber.next()
+    let number = uniqueNumber()
     private var frames: [Frame] = []
     /// A delivery after which the thread has to wait for space.
     var excess: DeliveryQueue.Ticket?

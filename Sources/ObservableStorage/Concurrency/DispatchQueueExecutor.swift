@@ -5,7 +5,7 @@ package final class DispatchQueueExecutor: SerialExecutor, TaskExecutor {
     /// The serial queue; work that runs on it runs on the actor.
     package let queue: DispatchQueue
     private static let key = DispatchSpecificKey<UInt64>()
-    private let number = UniqueNumber.next()
+    private let number = uniqueNumber()
     private let isPreferred: Bool
 
     /// - Parameter isPreferred: whether all tasks on it prefer it as their task executor, and continue here after each suspension, instead

@@ -1,12 +1,10 @@
 import Synchronization
 
-/// Increasing numbers that are unique in the process; never 0.
-enum UniqueNumber {
-    private static let last = Atomic<UInt64>(0)
+private let lastNumber = Atomic<UInt64>(0)
 
-    static func next() -> UInt64 {
-        last.add(1, ordering: .relaxed).newValue
-    }
+/// A number that is unique in the process: greater than all before it, and never 0.
+func uniqueNumber() -> UInt64 {
+    lastNumber.add(1, ordering: .relaxed).newValue
 }
 
 /// A boxed value, whose type is known to its creator.

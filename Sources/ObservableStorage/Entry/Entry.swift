@@ -16,7 +16,7 @@ final class Entry: Observable, @unchecked Sendable {
     // Sendable because `content` is used only while the lock of the entry's store is held; everything else is constant, atomic or locked.
 
     /// Identifies this entry among all that the process has created, including others of the same name.
-    let id = UniqueNumber.next()
+    let id = uniqueNumber()
     let name: String
     /// The cache of the store to which the entry belongs; see ``EntryCache/id``.
     let store: UInt64

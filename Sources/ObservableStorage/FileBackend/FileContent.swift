@@ -15,7 +15,7 @@ struct FileContent: Sendable {
 
     /// Whether the list is so large that memory matters, and has decoded entries that may be decoded when they are read instead.
     var hasReleasableValues: Bool {
-        bytes.count >= FreedMemory.smallestList && format == .binary && !isIndivisible && entries.hasDecodedValues
+        bytes.count >= largeListSize && format == .binary && !isIndivisible && entries.hasDecodedValues
     }
 
     /// Whether there is a file, and it is empty: a list without entries.

@@ -39,7 +39,7 @@ extension ListFile {
             lookedAt: isUnmistakable ? .distantFuture : draft.time)
         leftovers.withLock { $0.content = false }
         cache(written)
-        FreedMemory.returnSoon(afterListOf: draft.bytes.count)
+        returnFreedMemory(afterListOf: draft.bytes.count)
         return written.entries
     }
 

@@ -44,7 +44,7 @@ final class ListFile: Sendable {
     }
 
     deinit {
-        FreedMemory.returnSoon(afterListOf: cached.withLock { $0?.bytes.count ?? 0 })
+        returnFreedMemory(afterListOf: cached.withLock { $0?.bytes.count ?? 0 })
     }
 
     /// The last watch of the list that has not ended.

@@ -6,7 +6,7 @@ import Synchronization
     // Sendable because all mutable state is atomic or locked; unchecked because the class is not final.
 
     /// Identifies this key among all keys of the process.
-    let id = UniqueNumber.next()
+    let id = uniqueNumber()
     /// The name of the entry, and the fallback while it has no value.
     let entryName: EntryName
     let scope: KeyScope?
@@ -38,7 +38,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var isSecret = false
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.
-        var codecNumber = UniqueNumber.next()
+        var codecNumber = uniqueNumber()
         /// Throws an error for an invalid value, stored or set; nil if all values are valid.
         var validate: (@Sendable (Value) throws -> Void)?
         /// The ranges that valid values are in, for people.

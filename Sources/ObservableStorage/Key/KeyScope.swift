@@ -36,7 +36,7 @@ struct DiscardedScopes: Sendable {
 
     /// Records that scopes are discarded now.
     mutating func insert(_ prefixes: Set<KeyPrefix>) {
-        for prefix in prefixes { numbers[prefix] = UniqueNumber.next() }
+        for prefix in prefixes { numbers[prefix] = uniqueNumber() }
         guard numbers.count > 2 * Self.limit else { return }
         let oldest = numbers.values.sorted()[numbers.count - Self.limit]
         numbers = numbers.filter { $0.value >= oldest }

@@ -15,7 +15,7 @@ extension StorageKey {
                 try rule(value)
             }
             // Values cached without the rule must not be used.
-            traits.codecNumber = UniqueNumber.next()
+            traits.codecNumber = uniqueNumber()
         }
     }
 

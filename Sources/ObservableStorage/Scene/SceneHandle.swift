@@ -7,16 +7,11 @@ import Observation
 /// Before there is a scene, the value is the application's. A value set before is kept, and set in the scene by the first access after
 /// there is one; for objects of UIKit and AppKit, at the latest at the first notification of their scene.
 final class SceneHandle<Value: Sendable>: Observable, Sendable {
-    private struct State {
-        var property = SceneProperty<SceneStore, Value>()
-        /// The handle in the scene, or in the application before there is one; created once for each.
-        var stored: StoredValue<Value>?
-    }
-
     private let key: StorageKey<Value>
     // Shows which scenes were discarded later.
-    private let created = UniqueNumber.next()
-    private let state = Lock(State())
+    private let created = uniqueNumber()
+    /// The value, and the handle in the scene, or in the application before there is one; created once for each.
+    private let state = Lock<(property: SceneProperty<SceneStore, Value>, stored: StoredValue<Value>?)>((SceneProperty(), nil))
     private let registrar = ObservationRegistrar()
     private let path: any KeyPath<SceneHandle, Void> & Sendable = \.observed
 

@@ -2,7 +2,7 @@
 ///
 /// A value written before there is a scene waits for one, and hides what is stored until it has been set there. Later values never wait:
 /// an object that leaves its scene keeps using it until it is in another.
-struct SceneProperty<Scene, Value> {
+struct SceneProperty<Scene: Sendable, Value: Sendable>: Sendable {
     /// A value that waits for a scene; the number distinguishes it from one written later.
     typealias Waiting = (value: Value, number: UInt64)
 

@@ -4,7 +4,7 @@ import PropertyListCoding
 /// The entries of a store in memory: every call is one short critical section, after which observers are notified, in order for each key.
 final class EntryCache: Sendable {
     /// Identifies this cache among all caches that the process has had.
-    let id = UniqueNumber.next()
+    let id = uniqueNumber()
     private let state: Lock<EntryCacheState>
     let allObservers: BoxPublisher
     let reports: FailureReports

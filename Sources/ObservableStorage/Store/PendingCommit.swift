@@ -20,7 +20,7 @@ struct PendingCommit: Sendable {
         if !edits.isEmpty {
             options.whenStored = cache.releasesLog(upTo: revision)
             // Distinguishes the commit from those of other stores of the backend, too.
-            options.identity = UniqueNumber.next()
+            options.identity = uniqueNumber()
             options.unknown = unknownEdits.commits
             options.whenResolved = { unknownEdits.resolve($0) }
         }

@@ -9,15 +9,9 @@ final class StoreRegistry: Sendable {
     // A store that is being deinitialized cannot be retained any more, and may still have edits to write.
     private typealias Member = (lastWrite: LastWrite, store: WeakReference<Synchronizer>)
 
-    private struct State {
-        var members: [ObjectIdentifier: Member] = [:]
-        /// Whether the process is in the background, where stores in containers of app groups lock their files only during an activity.
-        var isInBackground = false
-        /// The deadline of all writes at the end of the process; nil before it has begun.
-        var deadline: DispatchTime?
-    }
-
-    private let state = Lock(State())
+    /// Besides its stores, whether the process is in the background, where those in containers of app groups lock their files only during
+    /// an activity, and the deadline of all writes at the end of the process; nil before that has begun.
+    private let state = Lock<(members: [ObjectIdentifier: Member], isInBackground: Bool, deadline: DispatchTime?)>(([:], false, nil))
     private let lastWrites = DispatchGroup()
     // A forked child has none of the threads of Dispatch, and its pending edits are those of the parent.
     private let process = getpid()

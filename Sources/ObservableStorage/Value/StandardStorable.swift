@@ -8,21 +8,18 @@ extension Optional: ElementwiseCodable {}
 extension Array: ElementwiseCodable {}
 extension Dictionary: ElementwiseCodable where Key == String {}
 
-/// The stored form of the types inside a `Codable` value.
-enum StoredForm {
-    /// Whether a type's own stored form is used inside a `Codable` value, rather than what its encoding writes.
-    static func isUsed(for type: Any.Type) -> Bool {
-        if type is any ElementwiseCodable.Type { return false }
-        if type is any StandardStorable.Type { return true }
-        return type is any Storable.Type && !(type is any CodableStorable.Type)
-    }
+/// Whether a type's own stored form is used inside a `Codable` value, rather than what its encoding writes.
+func usesStoredForm(_ type: Any.Type) -> Bool {
+    if type is any ElementwiseCodable.Type { return false }
+    if type is any StandardStorable.Type { return true }
+    return type is any Storable.Type && !(type is any CodableStorable.Type)
+}
 
-    /// The same for the value that is encoded as a whole.
-    ///
-    /// Only standard types: the stored form of another one may be what `encode(to:)` writes.
-    static func isUsed(forWhole type: Any.Type) -> Bool {
-        type is any StandardStorable.Type && !(type is any ElementwiseCodable.Type)
-    }
+/// The same for the value that is encoded as a whole.
+///
+/// Only standard types: the stored form of another one may be what `encode(to:)` writes.
+func usesStoredForm(asWhole type: Any.Type) -> Bool {
+    type is any StandardStorable.Type && !(type is any ElementwiseCodable.Type)
 }
 
 /// The key of an array's element, or of the part that a superclass encodes, or a step inside a stored form.

@@ -19,7 +19,7 @@ struct ValueDecoder: Decoder {
 
     static func decode<Value: Decodable>(_ type: Value.Type, from stored: PropertyListValue) throws -> Value {
         let decoder = ValueDecoder(stored)
-        return StoredForm.isUsed(forWhole: type) ? try decoder.value(type) : try type.init(from: decoder)
+        return usesStoredForm(asWhole: type) ? try decoder.value(type) : try type.init(from: decoder)
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -35,7 +35,7 @@ struct ValueDecoder: Decoder {
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
     fileprivate func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        guard StoredForm.isUsed(for: type), let storable = type as? any Storable.Type else { return try type.init(from: self) }
+        guard usesStoredForm(type), let storable = type as? any Storable.Type else { return try type.init(from: self) }
         do {
             // The cast is of the same type, and succeeds.
             if let value = try storable.init(propertyListValue: stored) as? Value { return value }

@@ -24,7 +24,7 @@ final class ValueEncoder: Encoder {
     }
 
     static func encode<Value: Encodable>(_ value: Value) throws -> PropertyListValue {
-        if StoredForm.isUsed(forWhole: Value.self), let storable = value as? any Storable { return try storable.propertyListValue }
+        if usesStoredForm(asWhole: Value.self), let storable = value as? any Storable { return try storable.propertyListValue }
         let encoder = ValueEncoder([])
         try value.encode(to: encoder)
         guard let encoded = try encoder.finish() else { throw CodingFailure("a property list cannot hold nil") }
@@ -54,7 +54,7 @@ final class ValueEncoder: Encoder {
 
     /// Encodes a value inside this one; nil if it is nil.
     fileprivate func encoded<Value: Encodable>(_ value: Value, at key: (any CodingKey)?) throws -> PropertyListValue? {
-        if StoredForm.isUsed(for: Value.self), let storable = value as? any Storable {
+        if usesStoredForm(Value.self), let storable = value as? any Storable {
             do {
                 return try storable.propertyListValue
             } catch {

@@ -4,7 +4,6 @@
 
     /// The process's one inotify instance, shared by all watchers: the kernel allows a user few instances and many watches.
     final class InotifyHub: Sendable {
-        typealias WatchKey = InotifyTable.WatchKey
         typealias State = (instance: ActivatedSource?, table: InotifyTable)
 
         private static let bufferSize = 64 * 1024

@@ -1,8 +1,6 @@
 #if os(Linux)
     /// The watches that one path needs: each folder on the path, for the name looked up in it, and the file.
     final class InotifyRegistration: WatchRegistration {
-        typealias WatchKey = InotifyHub.WatchKey
-
         let hub: InotifyHub
         let path: String
         /// Whether a missing file may be created at the path, rather than renamed to it.

@@ -1,16 +1,16 @@
 #if os(Linux)
     import FoundationSubset
 
+    /// A name in a watched folder, or a watched file if there is no name.
+    struct WatchKey: Sendable, Hashable {
+        let watch: Int32
+        let name: String?
+    }
+
     /// The subscribers of each watch and name, found in constant time, with the events that each one needs.
     ///
     /// The kernel returns one watch for an inode, whatever the path, so it is kept while it has a subscriber.
     struct InotifyTable {
-        /// A name in a watched folder, or a watched file if there is no name.
-        struct WatchKey: Sendable, Hashable {
-            let watch: Int32
-            let name: String?
-        }
-
         private typealias Names = [String?: [ObjectIdentifier: (subscriber: InotifyRegistration, mask: UInt32)]]
 
         private var watches: [Int32: Names] = [:]

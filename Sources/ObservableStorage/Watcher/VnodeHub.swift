@@ -80,7 +80,7 @@ final class VnodeHub: Sendable {
     func subscribe(
         to vnode: Vnode, as role: Role, handler: @escaping @Sendable (PathEvents) -> Void
     ) throws(WatchError) -> Subscription? {
-        let subscription = (role: role, vnode: vnode, number: UniqueNumber.next())
+        let subscription = (role: role, vnode: vnode, number: uniqueNumber())
         // On the queue, so that no event precedes its subscriber, and no file is opened twice.
         let result = queue.sync { () -> Result<Bool, WatchError> in
             Result { () throws(WatchError) in
@@ -101,7 +101,7 @@ final class VnodeHub: Sendable {
     /// Opens a file or folder, for more events than the present source of it; returns false if another one is at the path.
     private func open(_ vnode: Vnode, as role: Role) throws(WatchError) -> Bool {
         guard let descriptor = try descriptor(of: vnode) else { return false }
-        let number = UniqueNumber.next()
+        let number = uniqueNumber()
         let events = vnodes.makeSource(descriptor, role.mask, queue)
         // Earlier changes are found by resolving the path once more.
         events.setRegistrationHandler { [weak self] in self?.receive(nil, of: vnode, from: number) }

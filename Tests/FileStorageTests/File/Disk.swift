@@ -32,7 +32,7 @@ enum Disk {
 
     /// Changes the times of a file, each time to others.
     static func touch(_ path: String) {
-        let time = timeval(tv_sec: Int(UniqueNumber.next()), tv_usec: 0)
+        let time = timeval(tv_sec: Int(uniqueNumber()), tv_usec: 0)
         utimes(path, [time, time])
     }
 

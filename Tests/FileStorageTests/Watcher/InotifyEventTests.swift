@@ -42,7 +42,7 @@
         func table() {
             let (first, second) = (subscriber(), subscriber())
             var table = InotifyTable()
-            let (folder, file) = (InotifyTable.WatchKey(watch: 1, name: "a"), InotifyTable.WatchKey(watch: 1, name: nil))
+            let (folder, file) = (WatchKey(watch: 1, name: "a"), WatchKey(watch: 1, name: nil))
             table.insert(first, for: folder, UInt32(IN_CREATE))
             table.insert(first, for: folder, UInt32(IN_CREATE))
             table.insert(second, for: folder, UInt32(IN_CREATE))
@@ -64,8 +64,8 @@
         func otherNames() {
             let (first, second) = (subscriber(), subscriber())
             var table = InotifyTable()
-            let own = InotifyTable.WatchKey(watch: 1, name: "a")
-            for name in ["b", "c"] { table.insert(second, for: InotifyTable.WatchKey(watch: 1, name: name), UInt32(IN_CREATE)) }
+            let own = WatchKey(watch: 1, name: "a")
+            for name in ["b", "c"] { table.insert(second, for: WatchKey(watch: 1, name: name), UInt32(IN_CREATE)) }
             #expect(table.names(besides: own, of: first, most: 2) == nil)
             table.insert(first, for: own, UInt32(IN_CREATE))
             #expect(table.names(besides: own, of: first, most: 2)?.map(\.name).sorted() == ["b", "c"])

@@ -8,7 +8,7 @@ import Testing
 struct DeliveryQueueTests {
     @Test("A thread makes a bounded number of deliveries, and another thread the rest, all in order")
     func bounded() async throws {
-        let queue = DeliveryQueue(group: UniqueNumber.next(), .listening)
+        let queue = DeliveryQueue(group: uniqueNumber(), .listening)
         let (made, own) = (Recorder<Int>(), Recorder<Int>())
         let thread = pthread_self()
         var deliveries = Deliveries()
@@ -25,7 +25,7 @@ struct DeliveryQueueTests {
 
     @Test("A thread makes all deliveries of the first reader and the first listener, whatever is between them")
     func interleaved() async throws {
-        let group = UniqueNumber.next()
+        let group = uniqueNumber()
         let queues = [DeliveryQueue(group: group, .reading(runsUserCode: true)), DeliveryQueue(group: group, .listening)]
         let own = Recorder<Int>()
         let thread = pthread_self()
