@@ -80,7 +80,7 @@ final class Entry: Observable, @unchecked Sendable {
             return false
         }
         swap(&content.value, &replaced.value)
-        if !content.history.earlier.isEmpty { replaced.earlier = content.history.earlier }
+        if !content.history.isEmpty { replaced.history = content.history }
         content.history.replaced(replaced.value, by: content.value, isEdit: isEdit, type: type, revision: revision)
         if isEdit { content.setPending(revision, condition: condition, principal: principal, paths: paths) }
         countChange()
@@ -104,7 +104,7 @@ final class Entry: Observable, @unchecked Sendable {
         let whole = isKept ? content.value : nil
         try name.replace(leaf, in: &content.value)
         if isKept {
-            content.history.replaced(whole, by: content.value, isEdit: true, type: nil, revision: revision)
+            content.history.replaced(whole, by: content.value, at: name.path, isEdit: true, type: nil, revision: revision)
         } else {
             content.history.recordEdit(of: old, at: name.path, in: content.value, revision: revision)
         }
@@ -116,9 +116,9 @@ final class Entry: Observable, @unchecked Sendable {
 }
 
 extension Entry {
-    /// The new value of an entry, afterwards the previous one, with the values before that for readers that cannot decode it. Swapped,
-    /// because copying took half of the time of a write.
-    typealias Replaced = (value: PropertyListValue?, earlier: [PropertyListValue])
+    /// The new value of an entry, afterwards the previous one, with the values before that, if there are any. Swapped, because copying took
+    /// half of the time of a write.
+    typealias Replaced = (value: PropertyListValue?, history: EntryHistory?)
 
     /// The state protected by the store's lock.
     struct Content {

@@ -1,142 +1,148 @@
 import PropertyListCoding
 
-/// The previous values of an entry, for readers that cannot decode the present one: they keep the last valid value.
+/// The previous values of an entry, for readers that cannot decode the present one: they keep the last value that was valid for their type,
+/// unless it was removed since.
 ///
-/// A value set with a key of the entry's type is valid. Other values are only known to be valid after a reader has decoded them: the values
-/// before them are kept until then. Values inside the entry's dictionary that have keys of their own are valid or invalid one by one.
+/// A value set with a key of the entry's type is valid. Other values are only known to be valid after a reader has decoded them: two of the
+/// values before them are kept until then. Values inside the entry's dictionary that have keys of their own are valid or invalid one by one.
+/// Memory is bounded: these two values, with the paths in them that were removed, and four valid values at each path that is read.
 struct EntryHistory: Sendable {
-    /// The last valid and the last invalid value at one path inside the entry's dictionary.
-    private struct InnerHistory: Sendable {
-        /// The last valid value, nil if there was none since the value was removed, the type as which it was decoded, and the revision up to
-        /// which it is known to be so.
-        var good: PropertyListValue?
-        var type: ObjectIdentifier?
-        var goodRevision: UInt64 = 0
-        /// Whether an invalid value has no valid one before it since there was none.
-        var isInvalidFromStart = false
+    private struct EarlierValue: Sendable {
+        let value: PropertyListValue
+        /// The revision in which it was replaced.
+        let end: UInt64
+        /// The outermost paths inside it that were removed since.
+        var removals: Set<[String]> = []
+
+        func leaf(_ name: EntryName) -> PropertyListValue? {
+            name.path.indices.contains { removals.contains(Array(name.path[...$0])) } ? nil : name.leaf(value)
+        }
+
+        /// Records what is not there any more after an edit at a path.
+        mutating func recordRemovals(
+            of old: PropertyListValue, in new: PropertyListValue, editedAt edited: ArraySlice<String>, inside path: [String] = []
+        ) {
+            guard case .dictionary(let values) = old else { return }
+            for name in edited.first.map({ [$0] }) ?? Array(values.keys) {
+                guard let value = values[name] else { continue }
+                let present = new[name]
+                if present == nil { removals.insert(path + [name]) }
+                guard case .dictionary = value, let present else { continue }
+                recordRemovals(of: value, in: present, editedAt: edited.dropFirst(), inside: path + [name])
+            }
+        }
+    }
+
+    /// What readers have found at one path.
+    private struct Findings: Sendable {
+        /// The last valid value of each type, and the first revision in which it is not known to be the present one.
+        var valid: [(value: PropertyListValue, type: ObjectIdentifier?, end: UInt64)] = []
         /// The invalid value that was reported last, unless a valid one was found since.
         var reported: PropertyListValue?
         /// The first revision whose value has not been reported as invalid.
         var unreportedRevision: UInt64 = 0
+
+        /// Records a valid value, unless a later one is known, and returns one that is no longer needed.
+        mutating func record(_ value: PropertyListValue, as type: ObjectIdentifier?, end: UInt64) -> [PropertyListValue] {
+            let known = valid.firstIndex { $0.type == type }
+            if let known, valid[known].end > end { return [] }
+            valid.append((value, type, end))
+            // One value is rarely read as more types than a plain one and its optional.
+            return known != nil || valid.count > 4 ? [valid.remove(at: known ?? 0).value] : []
+        }
     }
 
-    /// Earlier values that may be valid, the newest first: the one replaced last, and the last one found to be valid, or else the oldest
-    /// one that was not read.
-    private(set) var earlier: [PropertyListValue] = []
-    // The revision in which the first of them was replaced, and that of the one that was the first before the last change.
-    private var (replacement, earlierReplacement): (UInt64, UInt64) = (0, 0)
+    // Those that may be valid, the newest first: the one replaced last, and the oldest one that was not read.
+    private var earlier: [EarlierValue] = []
     /// The revision of the store in which the present value was set.
     private(set) var revision: UInt64 = 0
-    // The type as which values of the entry were last decoded.
+    // The type as which values of the entry were first decoded, or set, and whether the present one is valid for it.
     private var type: ObjectIdentifier?
     private var isGood = false
-    // The first revision whose value has not been reported as invalid.
     private var unreportedRevision: UInt64 = 0
-    // By the path inside the dictionary; of values that are there.
-    private var inner: [[String]: InnerHistory] = [:]
-    // Of those that the last change has removed, for observers of that change.
-    private var removed: [[String]: InnerHistory] = [:]
+    // By the path inside the dictionary, of values that are there. Those of the whole entry are of other types, or replace invalid ones.
+    private var findings: [[String]: Findings] = [:]
 
     /// Whether there is an earlier value of a key.
-    var isEmpty: Bool {
-        earlier.isEmpty && inner.isEmpty
-    }
+    var isEmpty: Bool { earlier.isEmpty && findings.isEmpty }
 
     /// Whether the history need not be kept while nobody reads the entry. It is needed for readers that cannot decode the present value, if
     /// that is not known to be valid, or there were such readers.
     var isDispensable: Bool {
-        inner.isEmpty && (earlier.isEmpty ? unreportedRevision <= revision : isGood && unreportedRevision == 0)
+        findings.allSatisfy { $0.key.isEmpty && $0.value.valid.allSatisfy { $0.end > revision } }
+            && (earlier.isEmpty ? unreportedRevision <= revision : isGood && unreportedRevision == 0)
     }
 
+    /// The earlier values of a key that may be valid, the newest first.
     func earlier(_ name: EntryName) -> [PropertyListValue] {
-        values(of: name, in: earlier, since: replacement)
+        isEmpty ? [] : candidates(name).map { $0.value }
     }
 
-    /// The same before the last change.
-    ///
-    /// - Parameter earlier: the earlier values of the entry then.
-    func earlierBefore(_ name: EntryName, in earlier: [PropertyListValue]) -> [PropertyListValue] {
-        values(of: name, in: earlier, since: earlierReplacement)
-    }
-
-    /// The values of a key in earlier values of the entry, the first of which was replaced in a revision, with the last one that was found to
-    /// be valid.
-    private func values(of name: EntryName, in earlier: [PropertyListValue], since replacement: UInt64) -> [PropertyListValue] {
-        if name.path.isEmpty { return earlier }
-        let known = inner[name.path] ?? removed[name.path]
-        // Edits inside the dictionary may have replaced a newer one, or removed it.
-        let isNewer = known.map { $0.goodRevision >= replacement } ?? false
-        // A valid value is known only since there was none.
-        guard let last = earlier.first.flatMap(name.leaf), !isNewer || known?.good != nil else { return known?.good.map { [$0] } ?? [] }
-        let newest = (isNewer ? [known?.good, last] : [last, known?.good]).compactMap(\.self)
-        // Older ones may be of the time before the value was removed.
-        return known?.isInvalidFromStart == true ? newest : newest + earlier.dropFirst().compactMap(name.leaf)
+    private func candidates(_ name: EntryName) -> [(value: PropertyListValue, end: UInt64)] {
+        let old = earlier.compactMap { old in old.leaf(name).map { (value: $0, end: old.end) } }
+        // Without those that are present.
+        let valid = findings[name.path]?.valid.filter { $0.end <= revision } ?? []
+        return valid.isEmpty ? old : (old + valid.map { (value: $0.value, end: $0.end) }).sorted { $0.end > $1.end }
     }
 
     /// Records that a value was replaced.
     ///
     /// - Parameters:
     ///   - new: the present value.
+    ///   - path: the path of the edited value inside the dictionary; empty if all of the entry was set.
     ///   - isEdit: whether the change was made by this process.
     ///   - type: the type of a key without user code that has set the new value; nil otherwise.
     mutating func replaced(
-        _ old: PropertyListValue?, by new: PropertyListValue?, isEdit: Bool, type: ObjectIdentifier?, revision: UInt64
+        _ old: PropertyListValue?, by new: PropertyListValue?, at path: [String] = [], isEdit: Bool, type: ObjectIdentifier?,
+        revision: UInt64
     ) {
-        (self.revision, earlierReplacement) = (revision, replacement)
-        let isRemoval = new == nil
-        let isTyped = type != nil && !isRemoval && (self.type == nil || self.type == type)
+        let isTyped = type != nil && new != nil && (self.type == nil || self.type == type)
         defer { isGood = isTyped }
-        forget(inner.keys, removedFrom: new)
         if isTyped { self.type = type }
-        guard let old, !isRemoval, !(isTyped && isGood) else {
+        if isTyped && isGood {
             if !earlier.isEmpty { earlier = [] }
-            return
+        } else if let old, new != nil, isGood || !isEdit || !old.isLarge {
+            // Large values that are set repeatedly and never read are not kept twice.
+            earlier = [EarlierValue(value: old, end: revision)] + (isGood ? [] : earlier.suffix(1))
         }
-        // Large values that are set repeatedly and never read are not kept twice.
-        guard isGood || !isEdit || !old.isLarge else { return }
-        (earlier, replacement) = ([old] + (isGood ? [] : earlier.suffix(1)), revision)
+        recordEdit(of: isEmpty ? nil : EntryName(own: "", path: path).leaf(old), at: path, in: new, revision: revision)
+        if isTyped, !findings.isEmpty { forgetValid(type) }
+        if !isTyped, let type, let new { _ = findings[[], default: Findings()].record(new, as: type, end: revision + 1) }
     }
 
     /// Whether a value is kept, which copies it, when this process edits one inside it.
     func keepsValue(_ value: PropertyListValue?, editedAt path: [String]) -> Bool {
-        if isGood { return true }
         var inner = value
         for step in path {
-            guard let dictionary = inner else { break }
-            if dictionary.isCostlyToCopy { return false }
-            inner = dictionary[step]
+            // Copying one takes longer than editing a value in it.
+            if case .dictionary(let entries) = inner, entries.count > 32 { return isGood }
+            inner = inner?[step]
         }
         return true
     }
 
-    /// Records an edit inside the present value, which is not kept.
-    ///
-    /// - Parameters:
-    ///   - old: the value that was replaced.
-    ///   - new: the present value.
+    /// Records an edit inside the present value, which is not kept, and forgets what is not there any more.
     mutating func recordEdit(of old: PropertyListValue?, at path: [String], in new: PropertyListValue?, revision: UInt64) {
-        (self.revision, earlierReplacement) = (revision, replacement)
-        if case .dictionary = old { return forget(inner.keys, removedFrom: new) }
+        self.revision = revision
+        if new == nil, !isEmpty { (earlier, findings) = ([], [:]) }
+        guard let new, !isEmpty else { return }
+        for index in earlier.indices { earlier[index].recordRemovals(of: earlier[index].value, in: new, editedAt: path[...]) }
+        if findings.isEmpty { return }
         // With the last value in a dictionary, that is removed as well.
-        forget(path.indices.lazy.map { Array(path[...$0]) }, removedFrom: new)
-        // An earlier dictionary may have a value of the time before it was removed.
-        guard old == nil, earlier.contains(where: { EntryName(own: "", path: path).leaf($0) != nil }) else { return }
-        inner[path] = InnerHistory(goodRevision: revision, isInvalidFromStart: true)
+        let paths = old?.dictionary == nil ? path.indices.map { Array(path[...$0]) } : Array(findings.keys)
+        for path in paths where EntryName(own: "", path: path).leaf(new) == nil { findings[path] = nil }
     }
 
-    /// Forgets the values at some paths that are not there any more.
-    private mutating func forget(_ paths: some Sequence<[String]>, removedFrom new: PropertyListValue?) {
-        if !removed.isEmpty { removed = [:] }
-        if inner.isEmpty { return }
-        for path in paths where EntryName(own: "", path: path).leaf(new) == nil { removed[path] = inner.removeValue(forKey: path) }
+    /// Forgets an earlier value of the entry that was valid for a type, after a later one.
+    private mutating func forgetValid(_ type: ObjectIdentifier?) {
+        findings[[]]?.valid.removeAll { $0.type == type }
+        if findings[[]]?.valid.isEmpty == true { findings[[]] = nil }
     }
 
     /// Whether the present value of a key still has to be recorded as valid for readers of a type.
     func isUnconfirmed(_ type: ObjectIdentifier, of name: EntryName) -> Bool {
-        // A reader of another type must not remove the last valid value of the readers of the entry's type.
-        if name.path.isEmpty { return !isGood && (self.type == nil || self.type == type || earlier.isEmpty) }
-        guard let inner = inner[name.path], inner.good != nil else { return true }
-        return inner.goodRevision < revision && inner.type == type
+        if name.path.isEmpty, self.type == nil || self.type == type { return !isGood }
+        return findings[name.path]?.valid.contains { $0.type == type && $0.end > revision } != true
     }
 
     /// Records that the present value of a key is valid.
@@ -144,72 +150,55 @@ struct EntryHistory: Sendable {
     /// - Returns: earlier values that are no longer needed, to be released outside locks.
     mutating func markValid(_ value: PropertyListValue, of name: EntryName, as type: ObjectIdentifier) -> [PropertyListValue] {
         guard isUnconfirmed(type, of: name) else { return [] }
-        guard !name.path.isEmpty else {
-            defer { (self.type, isGood, earlier) = (type, true, []) }
-            return earlier
+        if name.path.isEmpty, self.type == nil || self.type == type {
+            let unneeded = earlier(name)
+            forgetValid(type)
+            (self.type, isGood) = (type, true)
+            // Readers of values inside may not have read them.
+            if findings.keys.allSatisfy(\.isEmpty) { earlier = [] }
+            return unneeded
         }
-        var found = inner[name.path] ?? InnerHistory()
-        let unneeded = [found.good, found.reported].compactMap(\.self)
-        (found.good, found.type, found.goodRevision, found.isInvalidFromStart) = (value, type, revision, false)
-        if found.reported != value { found.reported = nil }
-        inner[name.path] = found
-        return unneeded
+        var found = findings[name.path] ?? Findings()
+        defer { findings[name.path] = found }
+        let reported = found.reported
+        if reported != value { found.reported = nil }
+        return found.record(value, as: type, end: revision + 1) + [reported].compactMap(\.self)
     }
 
     /// Records that the value of a key is invalid.
     ///
     /// - Parameters:
     ///   - revision: the revision in which the value was set, or a later one, if it is still present.
-    ///   - good: the earlier value that is used instead, the only one that is kept.
-    ///   - type: the type as which that was decoded.
+    ///   - good: the earlier value that is used instead, and the type as which it was decoded.
     ///   - isHidden: whether another value is to be reported, which hides this one.
     /// - Returns: whether to report this, once for each value; and earlier values that are no longer needed.
     mutating func markInvalid(
         _ value: PropertyListValue, of name: EntryName, revision: UInt64, insteadOf good: PropertyListValue?, as type: ObjectIdentifier?,
         isHidden: Bool = false
     ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
-        guard name.path.isEmpty else {
-            return markInvalidInside(value, at: name.path, revision: revision, insteadOf: good, as: type, isHidden: isHidden)
-        }
         var unneeded: [PropertyListValue] = []
-        if let good, !earlier.isEmpty, revision >= self.revision, earlier != [good] {
-            // It is not known when an older one was replaced: what is known to be valid inside it is newer.
-            if earlier[0] != good { replacement = 0 }
-            (unneeded, earlier) = (earlier, [good])
-        }
-        let revision = min(revision, self.revision)
-        guard !isHidden, revision >= unreportedRevision else { return (false, unneeded) }
-        unreportedRevision = revision + 1
-        return (true, unneeded)
-    }
-
-    private mutating func markInvalidInside(
-        _ value: PropertyListValue, at path: [String], revision: UInt64, insteadOf good: PropertyListValue?, as type: ObjectIdentifier?,
-        isHidden: Bool
-    ) -> (isNew: Bool, unneeded: [PropertyListValue]) {
-        var found = inner[path] ?? InnerHistory()
-        defer { inner[path] = found }
-        let unneeded = [found.good, found.reported].compactMap(\.self)
-        if revision >= self.revision {
-            if good != nil, found.good == nil { found.type = type }
-            (found.good, found.isInvalidFromStart) = (good ?? found.good, good == nil)
+        if let good, revision >= self.revision {
+            // One that is not kept was replaced by the present value.
+            let end = candidates(name).first { $0.value == good }?.end ?? self.revision
+            unneeded = findings[name.path, default: Findings()].record(good, as: type, end: end)
         }
         if isHidden { return (false, unneeded) }
         let revision = min(revision, self.revision)
+        if name.path.isEmpty {
+            defer { unreportedRevision = max(unreportedRevision, revision + 1) }
+            return (revision >= unreportedRevision, unneeded)
+        }
+        var found = findings[name.path] ?? Findings()
+        defer { findings[name.path] = found }
         // The value was reported already if only others in the dictionary have changed.
         let isNew = revision >= found.unreportedRevision && value != found.reported
-        if isNew { found.reported = value }
         found.unreportedRevision = max(found.unreportedRevision, revision + 1)
+        if isNew { (found.reported, unneeded) = (value, unneeded + [found.reported].compactMap(\.self)) }
         return (isNew, unneeded)
     }
 }
 
 extension PropertyListValue {
-    /// Whether copying a dictionary takes longer than editing a value in it.
-    fileprivate var isCostlyToCopy: Bool {
-        if case .dictionary(let entries) = self { entries.count > 32 } else { false }
-    }
-
     /// Whether the value takes more than about 64 KB, in bounded time.
     var isLarge: Bool {
         var size = 0

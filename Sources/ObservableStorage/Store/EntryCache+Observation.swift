@@ -125,8 +125,8 @@ extension EntryChange {
         // The fallback may be in effect in place of another value that is invalid.
         guard old.stored != new.stored || old.fallback != new.fallback, new.source != .override else { return nil }
         func previous(_ location: EntryName) -> [PropertyListValue] {
-            guard let history = state.entries.entry(location.own)?.content.history else { return [] }
-            return part(location.own).map { history.earlierBefore(location, in: $0.earlier.stored) } ?? history.earlier(location)
+            let history = part(location.own).map(\.history) ?? state.entries.entry(location.own)?.content.history
+            return history?.earlier(location) ?? []
         }
         let source = part(name.location(of: new.source) { state.entries[$0] }.own) ?? self
         let earlier = EarlierValues(

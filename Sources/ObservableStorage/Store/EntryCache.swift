@@ -84,7 +84,7 @@ final class EntryCache: Sendable {
         _ key: KeyReference, _ value: PropertyListValue?, muting muted: UInt64, _ deliveries: inout Deliveries?
     ) throws(StorageError) -> Bool {
         // Released after unlocking.
-        var replaced: Entry.Replaced = (value, [])
+        var replaced: Entry.Replaced = (value, nil)
         var removed: Entry?
         let (needsFlush, demand) = try state.withLock { (state) throws(StorageError) in
             try state.requireEditable()

@@ -83,7 +83,9 @@ struct EntryCacheState: Sendable {
         guard !hasEarlier, !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
         try requireEditable()
         let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }
-        var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, entry.content.history.earlier)
+        // Without observers nobody needs it, and the edit would copy it.
+        let history = entry.content.observers.isEmpty ? nil : entry.content.history
+        var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, history)
         var replaced = value
         guard try entries.exchange(entry, &replaced, at: name, in: revision + 1) else { return [] }
         revision += 1
@@ -200,7 +202,7 @@ struct EntryCacheState: Sendable {
         var logged: [LoggedEdit] = []
         for (name, value) in edits {
             let entry = entries.ensureEntry(name)
-            var replaced: Entry.Replaced = (value, [])
+            var replaced: Entry.Replaced = (value, nil)
             guard
                 entries.exchange(
                     entry, &replaced, in: revision, isEdit: isEdit, condition: condition, principal: principal,
@@ -228,8 +230,9 @@ struct EntryCacheState: Sendable {
         return EntryChange(
             key: entry.name, old: StoredEntry(stored: old.value, registered: registered),
             new: StoredEntry(stored: new, registered: registered),
-            earlier: EarlierValues(stored: old.earlier, registered: registered == nil ? [] : layers.earlier(.registered, name)),
-            isRemoval: new == nil, origin: origin, revision: revision, entry: entry, version: entry.version)
+            earlier: EarlierValues(
+                stored: old.history?.earlier(name) ?? [], registered: registered == nil ? [] : layers.earlier(.registered, name)),
+            history: old.history, isRemoval: new == nil, origin: origin, revision: revision, entry: entry, version: entry.version)
     }
 
     mutating func current(_ name: EntryName) -> EntryChange {

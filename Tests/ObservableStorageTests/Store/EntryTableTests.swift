@@ -169,7 +169,7 @@ struct EntryTableTests {
         }
         #expect(rebase() == ["a"])
         #expect(!read("read", 1, "old") && !read("reported", 2, nil))
-        #expect(table.entry("read")?.content.history.earlier == ["old"])
+        #expect(table.entry("read")?.content.history.earlier(EntryName(own: "read")).first == "old")
         _ = table.exchange("reported", "newest", edit: 0, revision: 3, type: text)
         #expect(rebase() == ["reported"])
     }
@@ -237,7 +237,7 @@ extension EntryTable {
         _ name: String, _ value: PropertyListValue?, edit: UInt64, revision: UInt64? = nil, type: ObjectIdentifier? = nil,
         condition: EntryEdits? = nil
     ) -> PropertyListValue?? {
-        var replaced: Entry.Replaced = (value, [])
+        var replaced: Entry.Replaced = (value, nil)
         let entry = ensureEntry(name)
         let isChanged = exchange(entry, &replaced, in: revision ?? edit, isEdit: edit != 0, type: type, condition: condition)
         return isChanged ? .some(replaced.value) : nil
