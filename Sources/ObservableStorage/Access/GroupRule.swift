@@ -4,7 +4,7 @@ import Synchronization
 /// The rule of a group for values that depend on each other, and the last values that were valid.
 final class GroupRule<Keys: KeyGroup>: Sendable {
     /// The keys without the rule, which would retain this object.
-    let table: KeyTable<Keys>
+    private let table: KeyTable<Keys>
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
 
     /// Creates the rule of a group; nil if the group has none.
@@ -22,20 +22,18 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         _ = valid(StoreSnapshot(of: cache))
     }
 
-    /// Throws an error if the present values would not be valid after a key was set; returns their revision.
-    func check<Value>(setting stored: PropertyListValue, for key: StorageKey<Value>) throws(StorageError) -> UInt64 {
-        let present = StoreSnapshot(of: table.cache)
-        let values = present.entries
-        let next = present.applying(try key.edits(storing: stored) { values[$0] })
+    /// Throws an error if values that are to be stored are not valid; returns a closure that records them as the last valid ones afterwards.
+    func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> () -> Void {
+        let next = StoreSnapshot(values, layers, of: table.cache)
         // Other processes, without the overrides, have to find valid values.
         try table.check(next.withoutOverrides)
         do throws(StorageError) {
             if !next.overrides.isEmpty { try table.check(next) }
-            keepLastValid(next)
         } catch {
             // Valid only without the overrides.
+            return {}
         }
-        return present.revision
+        return { self.keepLastValid(next) }
     }
 
     /// The snapshot if its values are valid, or else the last one whose values were; reports an error once.

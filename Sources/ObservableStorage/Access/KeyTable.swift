@@ -80,7 +80,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     /// Makes a transaction fail if the values are not valid by the group's rule.
     func validate(_ transaction: StoreTransaction) {
         guard let rule else { return }
-        do throws(StorageError) { try rule.table.check(transaction.snapshot) } catch { transaction.fail(error) }
+        do throws(StorageError) { _ = try rule.check(transaction.values, transaction.layers) } catch { transaction.fail(error) }
     }
 
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> TrackedKey {
@@ -102,7 +102,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     /// A key of the group whose setter checks the group's rule.
     func checked<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
         guard let rule else { return key }
-        return key.with { $0.validateGroup = { (stored) throws(StorageError) in try rule.check(setting: stored, for: key) } }
+        return key.with { $0.rule = (cache.id, rule.check) }
     }
 
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {

@@ -43,9 +43,9 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var validate: (@Sendable (Value) throws -> Void)?
         /// The ranges that valid values are in, for people.
         var ranges: [String] = []
-        /// Throws an error if setting a stored form would make the values of the key's group invalid, and returns the revision of the store
-        /// in which it would not; nil if the group has no rule.
-        var validateGroup: (@Sendable (PropertyListValue) throws(StorageError) -> UInt64)?
+        /// The rule of the key's group, in the store whose cache has that number: it throws an error if values that are to be stored are not
+        /// valid, and returns a closure that records them as the last valid ones. Nil if the group has no rule.
+        var rule: (cache: UInt64, check: @Sendable (EntryValues, ValueLayers) throws(StorageError) -> () -> Void)?
         /// Convert a value of an earlier type, the newest type first; nil for a value of another type.
         var migrations: [@Sendable (PropertyListValue) throws -> Value?] = []
         /// The scope in which the key has its own value; nil for a key of the application.
@@ -68,10 +68,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     private let isPlain = SeqLock.canHold(Value.self)
     /// Whether reading may have to store a default; false for most keys.
     let storesDefault: Bool
-    /// Whether writing may have to change more than the entry itself; false for most keys.
+    /// Whether writing may have to change more than the entry itself, or is checked by the rule of a group; false for most keys.
     let editsSeveral: Bool
-    /// Whether setting a value may violate the rule of the key's group; false for most keys.
-    let hasGroupRule: Bool
     /// The stored type that is read; nil if every type can be read.
     let type: ObjectIdentifier?
     /// Whether every format can represent the name: XML has neither control characters nor U+FFFE and U+FFFF.
@@ -86,8 +84,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         let name = traits.entryName
         let storesDefault = traits.persistsDefault != .never || traits.fallback.first?.definition.storesDefault == true
         self.storesDefault = storesDefault
-        editsSeveral = traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty
-        hasGroupRule = traits.validateGroup != nil
+        editsSeveral = traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty || traits.rule != nil
         hasPlainName = name.text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0xEF }
         let runsNoUserCode = traits.runsNoUserCode
         isReadWithoutUserCode = runsNoUserCode && traits.migrations.isEmpty && !storesDefault

@@ -127,31 +127,37 @@ extension ObservableStore {
             if let failure { throw failure }
             var value = found
             let (result, changed) = try cache.recordingChanges(after: &runs, of: name) { try body(&value) }
-            let stored = try key.stored(value, in: backend)
-            let revision = try checkGroup(of: key, setting: stored, after: &checks)
-            let isDone = try synchronizer.change { (state) throws(StorageError) in
-                var present = state.entry(name)
-                present.override = nil
-                guard present == entry, revision == nil || revision == state.revision else { return nil }
-                return try state.edit(key, storing: stored)
-            }
-            if isDone { return result }
+            if try edit(key, storing: try key.stored(value, in: backend), over: entry, after: &checks) { return result }
             if !changed.isDisjoint(with: name.all) { throw StorageError.nestedEdit(key: key.name) }
         }
     }
 
-    /// Throws an error if the values of a key's group would not be valid after the key was set.
+    /// Sets or removes a key's value. What is set has to be valid by the rule of the key's group.
     ///
-    /// - Parameter checks: the number of earlier checks for the same edit, to which this one is added.
-    /// - Returns: the revision in which they would be; nil if there is no rule, or nothing is set.
-    nonisolated func checkGroup<Value>(
-        of key: StorageKey<Value>, setting stored: PropertyListValue?, after checks: inout Int
-    ) throws(StorageError) -> UInt64? {
-        guard let stored, let validate = key.definition.traits.validateGroup else { return nil }
-        let (revision, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in try validate(stored) }
-        // The rule itself makes edits.
-        if let name = changed.min() { throw .nestedEdit(key: name) }
-        return revision
+    /// - Parameters:
+    ///   - entry: the values of the key on which the edit depends; nil if it depends on none.
+    ///   - checks: the number of earlier checks by the rule for the same edit, to which this one is added.
+    /// - Returns: false if a value on which the edit or its check depends was changed meanwhile; nothing is edited then.
+    nonisolated func edit<Value>(
+        _ key: StorageKey<Value>, storing stored: PropertyListValue?, over entry: StoredEntry? = nil, after checks: inout Int,
+        muting token: ObservationToken? = nil
+    ) throws(StorageError) -> Bool {
+        func change(at revision: UInt64?) throws(StorageError) -> Bool {
+            try synchronizer.change(muting: token) { (state) throws(StorageError) in
+                var present = entry == nil ? nil : state.entry(key.definition.entryName)
+                present?.override = nil
+                guard present == entry, revision == nil || revision == state.revision else { return nil }
+                return try state.edit(key, storing: stored)
+            }
+        }
+        guard stored != nil, let rule = key.definition.traits.rule, rule.cache == cache.id else { return try change(at: nil) }
+        let (found, layers, _) = cache.snapshot()
+        let (keepLastValid, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in
+            try rule.check(found.applying(try key.edits(storing: stored) { found.values[$0] }), layers)
+        }
+        let isDone = try change(at: found.revision)
+        if isDone { keepLastValid() } else if let name = changed.min() { throw .nestedEdit(key: name) }
+        return isDone
     }
 
     /// Stores a key's value under its present name and in its present type, as setting the key does, with the origin

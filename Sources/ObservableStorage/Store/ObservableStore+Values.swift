@@ -133,15 +133,7 @@ extension ObservableStore: KeyValueAccess {
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        let stored = try key.stored(value, in: backend)
-        var checks = 0
-        while key.definition.hasGroupRule, let revision = try checkGroup(of: key, setting: stored, after: &checks) {
-            let isDone = try synchronizer.change(muting: token) { (state) throws(StorageError) in
-                state.revision == revision ? try state.edit(key, storing: stored) : nil
-            }
-            if isDone { return }
-        }
-        try edit(key, stored, muting: token)
+        try edit(key, try key.stored(value, in: backend), muting: token)
     }
 
     /// Removes a key's stored value, under earlier names too, so that the key has its default again. In a closed store, this is only
@@ -154,18 +146,16 @@ extension ObservableStore: KeyValueAccess {
         _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
     ) throws(StorageError) {
         let definition = key.definition
-        if definition.editsSeveral { return try editSeveral(key, stored, muting: token) }
+        if definition.editsSeveral {
+            var checks = 0
+            while !(try edit(key, storing: stored, after: &checks, muting: token)) {}
+            return
+        }
         var deliveries: Deliveries?
         let needsFlush = try cache.edit(definition, stored, muting: token?.subscriptionID ?? 0, &deliveries)
         if needsFlush { synchronizer.scheduleFlush() }
         // After the flush is scheduled, because a listener may be slow.
         if let deliveries { cache.deliver(deliveries) }
-    }
-
-    private nonisolated func editSeveral<Value>(
-        _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
-    ) throws(StorageError) {
-        try synchronizer.change(muting: token) { (state) throws(StorageError) in try state.edit(key, storing: stored) }
     }
 
     /// Removes all entries, as one revision, so that every key has its default again. Migrations and imports that were made are not repeated.

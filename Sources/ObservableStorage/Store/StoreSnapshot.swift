@@ -5,7 +5,7 @@ public import PropertyListCoding
 ///
 /// A snapshot never changes, and reading it accesses memory only. It shares its values with the store and with other snapshots.
 public struct StoreSnapshot: Sendable {
-    private var stored: EntryValues
+    private let stored: EntryValues
     private var layers: ValueLayers
     let cache: EntryCache
     private var isReported = true
@@ -21,10 +21,6 @@ public struct StoreSnapshot: Sendable {
     init(of cache: EntryCache) {
         let (values, layers, _) = cache.snapshot()
         self.init(values, layers, of: cache)
-    }
-
-    func applying(_ edits: EntryEdits) -> StoreSnapshot {
-        with { $0.stored = stored.applying(edits) }
     }
 
     var overrides: [OverrideSource] { layers.overrides.sources }

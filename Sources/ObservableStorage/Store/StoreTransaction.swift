@@ -42,7 +42,7 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private let contents: Contents
-    private let layers: ValueLayers
+    let layers: ValueLayers
     // Not the store, which would isolate the closure's result to it.
     private let backend: any StorageBackend
     private let cache: EntryCache
@@ -141,9 +141,8 @@ public struct StoreTransaction: KeyValueAccess {
         }
     }
 
-    var snapshot: StoreSnapshot {
-        StoreSnapshot(EntryValues(revision: 0, values: contents.values), layers, of: cache)
-    }
+    /// The values after the edits made so far.
+    var values: EntryValues { EntryValues(revision: 0, values: contents.values) }
 
     /// Makes the transaction fail at its end.
     func fail(_ error: StorageError) {

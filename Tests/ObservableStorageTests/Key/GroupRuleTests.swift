@@ -1,0 +1,230 @@
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ObservableStorage
+
+private struct SpanKeys: KeyGroup {
+    let lower = StorageKey("lower", default: 0)
+    let upper = StorageKey("span", "upper", default: 10)
+    let title = StorageKey("title", default: "").renamed(from: "name").validated("it is too long") { $0.count <= 200 }
+
+    func validate(_ snapshot: KeyedSnapshot<SpanKeys>) throws {
+        if snapshot.lower > snapshot.upper { throw Reversed(lower: snapshot.lower, upper: snapshot.upper) }
+    }
+
+    struct Reversed: Error, CustomStringConvertible {
+        let lower: Int
+        let upper: Int
+        var description: String { "\(lower) is more than \(upper)" }
+    }
+}
+
+private func reversed(_ lower: Int, _ upper: Int) -> StorageError {
+    .invalidGroup(group: "SpanKeys", reason: "\(lower) is more than \(upper)")
+}
+
+@Suite("Setting a key of a group with a rule", .timeLimit(.minutes(10)))
+struct GroupRuleTests {
+    private let store: ObservableStore
+    private let settings: KeyedStore<SpanKeys>
+    private let lower = StorageKey("lower", default: 0)
+
+    init() throws {
+        store = try ObservableStore(backend: InMemoryBackend())
+        settings = KeyedStore<SpanKeys>(store)
+    }
+
+    @Test("It is one revision, of which all but the writer's own listener are told, and none if the value is refused or the same")
+    func told() throws {
+        let (own, others) = (Recorder<Int>(), Recorder<String>())
+        let token = settings.addUpdateListener(for: \.upper) { own.record($0.newValue) }
+        let tokens = [
+            settings.addUpdateListener(for: \.upper) { others.record("\($0.key): \($0.oldValue) \($0.newValue), \($0.revision)") },
+            store.addUpdateListener(for: StorageKey<[String: Int]>("span", default: [:])) { others.record("\($0.key): \($0.newValue)") },
+        ]
+        let upper = settings.stored(\.upper)
+        try upper.set(20, muting: token)
+        try upper.set(20)
+        #expect(throws: reversed(0, -1)) { try upper.set(-1) }
+        #expect(throws: reversed(0, -1)) { try upper.modify { $0 = -1 } }
+        try upper.modify { $0 += 1 }
+        #expect(own.elements == [21])
+        #expect(others.elements == [".span.upper: 10 20, 1", "span: [\"upper\": 20]", ".span.upper: 20 21, 2", "span: [\"upper\": 21]"])
+        #expect(store.entries == ["span": ["upper": 21]] && store.revision == 2)
+        withExtendedLifetime((token, tokens)) {}
+    }
+
+    @Test("A listener can do so, and is refused what is not valid")
+    func inListener() async throws {
+        let errors = Recorder<StorageError>()
+        let token = settings.addUpdateListener(for: \.lower) { [settings] change in
+            do throws(StorageError) {
+                try settings.stored(\.upper).set(change.newValue + 1)
+                try settings.stored(\.upper).set(change.newValue - 1)
+            } catch {
+                errors.record(error)
+            }
+        }
+        settings.lower = 3
+        #expect(errors.elements == [reversed(3, 2)])
+        try settings.stored(\.lower).modify { $0 += 1 }
+        #expect(errors.elements == [reversed(3, 2), reversed(4, 3)])
+        // On the store's own queue, which delivers elsewhere.
+        await store.isolated { [settings] _ in settings.lower = 5 }
+        #expect(try await errors.elements(count: 3).last == reversed(5, 4))
+        #expect((settings.lower, settings.upper) == (5, 6))
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("It can be done inside an edit, a modification or a transaction, all of which are made")
+    func nested() async throws {
+        settings.edit { edits in
+            edits.lower = 1
+            settings.upper = 20
+        }
+        #expect(store.entries == ["lower": 1, "span": ["upper": 20]])
+        var runs = 0
+        try settings.stored(\.lower).modify { lower in
+            runs += 1
+            lower += 1
+            settings.upper += 1
+        }
+        #expect(store.entries == ["lower": 2, "span": ["upper": 21]] && runs == 1)
+        try await settings.update { [settings] edits in
+            edits.lower = 3
+            try settings.stored(\.upper).set(30)
+        }
+        #expect(store.entries == ["lower": 3, "span": ["upper": 30]])
+        // Inside it, only what it has not edited yet is known to others.
+        #expect(throws: reversed(40, 30)) {
+            try settings.edit { edits in
+                edits.upper = 50
+                try settings.stored(\.lower).set(40)
+            }
+        }
+        #expect(store.entries == ["lower": 3, "span": ["upper": 30]])
+    }
+
+    @Test("No thread breaks the rule by what it sets or modifies while others do")
+    func threads() {
+        let upper = StorageKey("span", "upper", default: 10)
+        let broken = Recorder<String>()
+        let token = store.addUpdateListener(for: lower) { [store, lower] _ in
+            let snapshot = store.snapshot
+            if snapshot[lower] > snapshot[upper] { broken.record("\(snapshot[lower]) \(snapshot[upper])") }
+        }
+        let refused = Recorder<StorageError>()
+        DispatchQueue.concurrentPerform(iterations: 400) { number in
+            do {
+                switch number % 4 {
+                case 0: try settings.stored(\.lower).modify { $0 += 1 }
+                case 1: try settings.stored(\.upper).modify { $0 -= 1 }
+                case 2: try settings.stored(\.upper).set(number % 16)
+                default: try settings.stored(\.lower).set(number % 16)
+                }
+            } catch let error as StorageError {
+                refused.record(error)
+            } catch {
+                Issue.record(error)
+            }
+        }
+        #expect(broken.elements.isEmpty)
+        #expect(refused.elements.allSatisfy { if case .invalidGroup = $0 { true } else { false } })
+        let snapshot = store.snapshot
+        #expect(snapshot[lower] <= snapshot[upper])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("In a scene, the rule is that of the scene's values", arguments: [false, true])
+    func scene(writesThrough: Bool) throws {
+        let scene = KeyedStore<SpanKeys>(SceneStore(sceneID: "one", base: store, writesThrough: writesThrough))
+        settings.upper = 5
+        #expect(throws: reversed(6, 5)) { try scene.stored(\.lower).set(6) }
+        try scene.stored(\.lower).set(4)
+        #expect((scene.lower, settings.lower) == (4, writesThrough ? 4 : 0))
+        try scene.stored(\.upper).modify { $0 += 5 }
+        #expect((scene.upper, settings.upper) == (10, writesThrough ? 10 : 5))
+    }
+
+    @Test("What a discarded scene or a read-only store refuses is not among the last valid values")
+    func refusedAfterwards() async throws {
+        let scene = KeyedStore<SpanKeys>(SceneStore(sceneID: "one", base: store))
+        store.discard(sceneID: "one")
+        #expect(throws: reversed(11, 10)) { try scene.stored(\.lower).set(11) }
+        #expect(throws: StorageError.discardedScene(key: "scenes/one/lower")) { try scene.stored(\.lower).set(3) }
+        store[lower] = 99
+        #expect(scene.lower == 0)
+
+        let folder = try TemporaryFolder()
+        let file = folder.file("settings.plist")
+        func write(_ entries: PropertyListValue) throws { try entries.encoded(as: .xml).write(to: file, options: .atomic) }
+        try write(["lower": 1])
+        let reader = try ObservableStore(at: file, access: .readOnly)
+        let read = KeyedStore<SpanKeys>(reader)
+        #expect(throws: reversed(11, 10)) { try read.stored(\.lower).set(11) }
+        #expect(throws: StorageError.readOnly(file: file.path)) { try read.stored(\.lower).set(3) }
+        #expect(throws: StorageError.readOnly(file: file.path)) { try read.stored(\.lower).modify { $0 = 3 } }
+        try write(["lower": 99])
+        try await reader.reload()
+        #expect(read.lower == 1)
+    }
+
+    @Test("Mandatory values and closed stores are refused after the rule, and what cannot be encoded before it")
+    func order() async throws {
+        let folder = try TemporaryFolder()
+        let mandatory = folder.file("mandatory.plist")
+        try PropertyListValue.dictionary(["span": ["upper": 5]]).encoded(as: .xml).write(to: mandatory)
+        let store = try ObservableStore(at: folder.file("settings.plist"), mandatory: [mandatory])
+        let settings = KeyedStore<SpanKeys>(store)
+        #expect(throws: StorageError.mandatory(key: ".span.upper")) { try settings.stored(\.upper).set(7) }
+        store[lower] = 6
+        #expect(throws: reversed(6, 5)) { try settings.stored(\.title).set("short") }
+        let long = StorageError.unencodable(key: "title", reason: "it is too long")
+        #expect(throws: long) { try settings.stored(\.title).set(String(repeating: "x", count: 201)) }
+        try settings.stored(\.lower).set(5)
+        try await store.close()
+        #expect(throws: reversed(6, 5)) { try settings.stored(\.lower).modify { $0 += 1 } }
+        #expect(throws: StorageError.closed) { try settings.stored(\.lower).set(4) }
+    }
+
+    @Test("An override neither hides what is not valid, nor is it modified")
+    func overrides() throws {
+        let overrides = [OverrideSource.arguments(["--lower", "5"])]
+        let settings = KeyedStore<SpanKeys>(try ObservableStore(backend: InMemoryBackend(["lower": 1]), overrides: overrides))
+        try settings.stored(\.lower).modify { $0 += 1 }
+        #expect(throws: reversed(11, 10)) { try settings.stored(\.lower).set(11) }
+        // Less than the override: the last valid values are in effect in this process.
+        try settings.stored(\.upper).set(4)
+        #expect((settings.lower, settings.upper) == (5, 10))
+        #expect(settings.store.entries == ["lower": 2, "span": ["upper": 4]])
+    }
+
+    @Test("If the storage refuses the new value of a renamed key, the value under the earlier name is kept")
+    func renamed() async throws {
+        let service = ServiceBackend(["name": "kept"])
+        service.refuse { entries in entries.editedKeys.contains { entries[$0]?.string?.count ?? 0 > 100 } }
+        let store = try await ObservableStore.open(service)
+        let settings = KeyedStore<SpanKeys>(store)
+        let error = await store.isolated { store in
+            settings.title = "short"
+            settings.title = String(repeating: "x", count: 101)
+            return await store.flushFailure()
+        }
+        #expect(error != nil && settings.title == "kept")
+        #expect(service.memory.load().values == ["name": "kept"])
+    }
+
+    @Test("In another store, the key is set without the rule of this one, whose values it does not concern")
+    func otherStore() throws {
+        let other = try ObservableStore(backend: InMemoryBackend())
+        settings.upper = 20
+        let key = settings.stored(\.lower).key
+        try other.set(30, for: key)
+        try other.stored(key).modify { $0 += 1 }
+        #expect(other.entries == ["lower": 31])
+        store[lower] = 99
+        #expect((settings.lower, settings.upper) == (0, 20))
+    }
+}
