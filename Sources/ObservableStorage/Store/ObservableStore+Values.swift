@@ -200,7 +200,7 @@ extension ObservableStore: KeyValueAccess {
         }
     }
 
-    /// Sets the values of names while none are stored, as ``register(_:for:)`` does for a key.
+    /// Sets the values of names while none are stored, as ``register(_:for:)`` does for a key. Readers have all of them or none.
     ///
     /// ```swift
     /// try store.register(["port": 8080, "hosts": ["localhost"]])
@@ -216,7 +216,7 @@ extension ObservableStore: KeyValueAccess {
                 throw StorageError.unencodable(key: name, because: error)
             }
         }
-        for (name, value) in values { cache.take { $0.register(value, for: name) } }
+        cache.take { state in values.map { state.register($0.value, for: $0.key) } }
     }
 
     /// All stored values by name, at one moment.

@@ -152,6 +152,24 @@ struct ValueTests {
         #expect(keys.map { store[$0] } == Array(1...500))
     }
 
+    @Test("Values that are registered together are read together: all of them or none")
+    func registeredAtOnce() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let names = (0..<50).map { "key \($0)" }
+        let mixed = Recorder<Set<Int>>()
+        DispatchQueue.concurrentPerform(iterations: 400) { number in
+            do {
+                try store.register(Dictionary(uniqueKeysWithValues: names.map { ($0, .integer(PropertyListInteger(Int64(number)))) }))
+            } catch {
+                Issue.record(error)
+            }
+            let snapshot = store.snapshot
+            let values = Set(names.map { snapshot[StorageKey($0, default: -1)] })
+            if values.count > 1 { mixed.record(values) }
+        }
+        #expect(mixed.elements.isEmpty)
+    }
+
     @Test("A reset is one revision, delivered for each key", arguments: Fixture.allCases)
     func resetIsOneRevision(fixture: Fixture) throws {
         let store = try fixture.make(["count": 1, "note": "a"]).open()
