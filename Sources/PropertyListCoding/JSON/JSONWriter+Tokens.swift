@@ -84,3 +84,14 @@ extension JSONWriter {
         }
     }
 }
+
+extension Unicode.Scalar {
+    /// Whether it controls a terminal or the direction of text; a tab and a line feed do not count.
+    package var isUnprintable: Bool {
+        switch value {
+        case 0x09, 0x0A: false
+        case ..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}

@@ -43,7 +43,7 @@ struct JSONWriter: ~Copyable {
     }
 
     /// The text of any value on one line, without spaces.
-    static func line(_ value: PropertyListValue, _ substitutes: Substitutes) -> String {
+    fileprivate static func line(_ value: PropertyListValue, _ substitutes: Substitutes) -> String {
         var writer = JSONWriter(for: value, in: .oneLine(), substitutes)
         writer.put(root: value)
         return String(decoding: writer.output.bytes, as: UTF8.self)
@@ -126,4 +126,17 @@ extension JSONWriter {
     private mutating func put(_ bytes: [UInt8]) {
         for byte in bytes { output.append(byte) }
     }
+}
+
+extension PropertyListValue {
+    /// JSON on one line, without spaces, in which dates, data and numbers such as NaN are strings.
+    package var json: String { JSONWriter.line(self, .text) }
+
+    /// JSON from which ``JSONReader`` reads the same value: types that JSON does not have are objects such as `{"$date":"…"}`.
+    package var typedJSON: String { JSONWriter.line(self, .tagged) }
+}
+
+extension String {
+    /// The JSON of the string, in which line breaks, control characters and bidirectional formatting characters are escaped.
+    package var quoted: String { PropertyListValue.string(self).json }
 }
