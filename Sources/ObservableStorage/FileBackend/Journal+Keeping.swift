@@ -6,7 +6,7 @@ import Synchronization
 extension Journal {
     /// The journal, ready for commits; nil if it has to be looked up again.
     ///
-    /// - Parameter status: the status of the list, if it was looked at under the lock.
+    /// - Parameter status: the status of the list, if it was found in place under the lock.
     func prepare(at target: ResolvedPath, _ status: FileStatus? = nil) throws -> JournalState? {
         let (view, status, journal) = try view(at: target, status)
         let inode = journal?.identity.inode

@@ -6,16 +6,16 @@ import Synchronization
 extension Journal {
     /// The list and the journal that are currently at their paths, and the status of both files; nil for those that are missing.
     ///
-    /// - Parameter found: the status of the list, if it was just looked at.
-    func view(at target: ResolvedPath, _ found: FileStatus? = nil) throws -> (view: JournalView, list: FileStatus?, journal: FileStatus?) {
-        var found = found
+    /// - Parameter placed: the status of the list, if it was just found in place; a list that was missing is looked at again.
+    func view(at target: ResolvedPath, _ placed: FileStatus? = nil) throws -> (view: JournalView, list: FileStatus?, journal: FileStatus?) {
+        var placed = placed
         var waited: Duration = .zero
         var last: FileContent?
         for _ in 0..<Self.maximumAttempts {
             let known = known(of: target)
             // Before the journal: a list is announced before it is put in place.
             let status = try list.calls.reading(target.path) { () throws(SystemError) in
-                try list.calls.status(at: target, or: found.take())
+                try list.calls.status(at: target, or: placed.take())
             }
             if status != nil {
                 absent.exchange(nil)
