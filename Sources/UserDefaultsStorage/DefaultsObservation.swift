@@ -13,6 +13,7 @@ struct DefaultsObservation: Sendable {
     static let maximumUnstored = 1000
 
     private var watches = 0
+    private var users = 0
     private var stored: Set<String> = []
     private var used: Set<String> = []
     private(set) var observed: Set<String> = []
@@ -35,7 +36,19 @@ struct DefaultsObservation: Sendable {
     /// Records that a watch of the domain ends: names are observed only while there is one.
     mutating func endWatch() -> Actions {
         watches -= 1
-        if watches == 0 { used = [] }
+        return update()
+    }
+
+    /// Records that a store may use names, even before its watch begins.
+    mutating func beginUse() -> Actions {
+        users += 1
+        return update()
+    }
+
+    /// Records the end of a store. The names that it has used are known as long as there is another one, which may use them as well.
+    mutating func endUse() -> Actions {
+        users -= 1
+        if users == 0 { used = [] }
         return update()
     }
 

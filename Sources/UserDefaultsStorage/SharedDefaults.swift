@@ -64,6 +64,13 @@ final class SharedDefaults: @unchecked Sendable {
         change { $0.setStored(Set(values.keys)) }
     }
 
+    /// Receives the names that a store uses, until it is released with the store.
+    func makeUse() -> @Sendable (String) -> Void {
+        change { $0.beginUse() }
+        let end = ObservationToken { [self] in change { $0.endUse() } }
+        return { [self] name in withExtendedLifetime(end) { addUsed(name) } }
+    }
+
     /// Records a name that the program reads or observes; together with others, as everything is read once more afterwards.
     func addUsed(_ name: String) {
         guard observer != nil else { return }

@@ -187,7 +187,7 @@ public final class UserDefaultsBackend: BlockingStorageBackend, CommittingBacken
 
 extension UserDefaultsBackend {
     /// Observes names that a store uses, which need not be stored yet.
-    package var onUse: (@Sendable (String) -> Void)? { { [shared] in shared.addUsed($0) } }
+    package var onUse: (@Sendable (String) -> Void)? { shared.makeUse() }
 }
 
 extension Bundle {

@@ -20,6 +20,7 @@ struct DefaultsObservationTests {
     @Test("Names that are stored or used are observed while there is a watch, each once")
     func watches() {
         var observation = DefaultsObservation()
+        #expect(observation.beginUse() == Actions())
         #expect(observation.setStored(["b", "a", "x.y"]) == Actions())
         #expect(observation.beginWatch() == Actions(added: ["a", "b"]))
         #expect(observation.beginWatch() == Actions())
@@ -28,9 +29,22 @@ struct DefaultsObservationTests {
         #expect(observation.endWatch() == Actions())
         #expect(observation.endWatch() == Actions(removed: ["a", "b", "c"]))
         #expect(observation.observed.isEmpty)
+        #expect(observation.endUse() == Actions())
         // What was used is known again when it is used by the next store.
         #expect(observation.setStored(["a"]) == Actions())
         #expect(observation.beginWatch() == Actions(added: ["a"]))
+    }
+
+    @Test("A name that a store has used before its watch begins is observed then, although the last watch has ended meanwhile")
+    func usedBefore() {
+        var observation = DefaultsObservation()
+        _ = observation.beginUse()
+        _ = observation.beginWatch()
+        _ = observation.beginUse()
+        #expect(observation.addUsed(["volume"]) == Actions(added: ["volume"]))
+        #expect(observation.endWatch() == Actions(removed: ["volume"]))
+        #expect(observation.endUse() == Actions())
+        #expect(observation.beginWatch() == Actions(added: ["volume"]))
     }
 
     @Test("A name that is no longer stored is observed only as long as it is used, and one that appears is observed")
@@ -71,19 +85,25 @@ struct DefaultsObservationTests {
         let names = (0..<8).map { $0 % 4 == 3 ? "dotted.\($0)" : "name \($0)" }
         for _ in 0..<200 {
             var observation = DefaultsObservation()
-            var (active, watches, stored, used) = (Set<String>(), 0, Set<String>(), Set<String>())
+            var (active, watches, users, stored, used) = (Set<String>(), 0, 0, Set<String>(), Set<String>())
             for _ in 0..<40 {
                 let some = names.filter { _ in Bool.random(using: &generator) }
                 let actions: DefaultsObservation.Actions
-                switch Int.random(in: 0..<4, using: &generator) {
+                switch Int.random(in: 0..<6, using: &generator) {
                 case 0:
                     watches += 1
                     actions = observation.beginWatch()
                 case 1 where watches > 0:
                     watches -= 1
-                    if watches == 0 { used = [] }
                     actions = observation.endWatch()
                 case 2:
+                    users += 1
+                    actions = observation.beginUse()
+                case 3 where users > 0:
+                    users -= 1
+                    if users == 0 { used = [] }
+                    actions = observation.endUse()
+                case 4:
                     used.formUnion(some)
                     actions = observation.addUsed(some)
                 default:

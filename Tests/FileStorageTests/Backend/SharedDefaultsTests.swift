@@ -106,6 +106,21 @@ struct SharedDefaultsTests {
         #expect(try await observers.log.elements(count: 2) == ["+volume", "-volume"])
     }
 
+    @Test("A key that a store has read is observed when its watch begins, although that of another store has ended meanwhile")
+    func successor() async throws {
+        let token = backend.watch(since: nil, on: DispatchQueue(label: "test")) { _ in }
+        // As a store has it.
+        let use = try #require(backend.onUse)
+        use("volume")
+        #expect(try await observers.log.elements(count: 1) == ["+volume"])
+        token.cancel()
+        #expect(try await observers.log.elements(count: 2) == ["+volume", "-volume"])
+        let next = backend.watch(since: nil, on: DispatchQueue(label: "test")) { _ in }
+        use("title")
+        #expect(try await observers.log.elements(count: 3).last == "+volume")
+        next.cancel()
+    }
+
     @Test("A name that cannot be observed is compared when the application becomes active", arguments: UserDefaultsBackend.activations)
     func activation(name: Notification.Name) async throws {
         let store = try ObservableStore(backend: backend)
