@@ -63,11 +63,11 @@ struct WatchCommand {
     }
 
     fileprivate func run(_ output: Output) async throws {
-        let store = try await ObservableStore.open(storage.backend)
-        if isTable { return await displayTable(of: store, output) }
-        // These end the process even while a write to a full pipe blocks.
+        if isTable { return try await displayTable(of: ObservableStore.open(storage.backend), output) }
+        // These end the process even while it waits for a cluster, or a write to a full pipe blocks.
         let signals = onSignals([SIGINT, SIGTERM]) { _ in exit(0) }
         output.onClose { exit(0) }
+        let store = try await ObservableStore.open(storage.backend)
         let failures = Task { [stream = store.failures] in
             for await failure in stream { CommandError(failure).report() }
         }

@@ -77,6 +77,17 @@ struct WatchingTests {
         #expect(watch.errors.elements.isEmpty)
     }
 
+    @Test("SIGINT and SIGTERM end it with status 0 while it waits for a cluster that does not respond", arguments: [SIGINT, SIGTERM])
+    func signalsBefore(_ signal: Int32) async throws {
+        let server = try LoopbackSocket.listening(on: 0)
+        let watch = try RunningProgram("prefs", ["watch", "--etcd", "127.0.0.1:\(try server.port)/prefix"])
+        let connection = try server.accepted()
+        watch.signal(signal)
+        #expect(try await watch.status == 0)
+        #expect(watch.errors.elements.isEmpty)
+        _ = consume connection
+    }
+
     @Test("It exits silently when its reader has closed the pipe, even without output")
     func closedOutput() async throws {
         let command = "\(Subprocess.executable("prefs").path) watch \(file) --initial a | head -1"
