@@ -10,6 +10,9 @@ struct Arguments: Equatable {
     func has(_ name: String) -> Bool {
         options[name] != nil
     }
+
+    /// The kind of the domains among the operands.
+    var suiteKind: SuiteKind { has("state") ? .state : .configuration }
 }
 
 extension Arguments {
@@ -82,7 +85,7 @@ extension PropertyListFile {
     }
 
     /// The domains that have a file, sorted; none if their folder does not exist.
-    static func domains(_ kind: SuiteKind = .configuration) throws -> [String] {
+    static func domains(_ kind: SuiteKind) throws -> [String] {
         let folder = String(PropertyListFile(suiteName: "any", kind: kind).name.dropLast("/any.plist".count))
         guard let opened = opendir(folder) else {
             if errno == ENOENT { return [] }

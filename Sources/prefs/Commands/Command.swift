@@ -75,7 +75,7 @@ struct Command: Sendable {
 
     /// Replaces the domains among the operands by the paths of their files of state, if that option is given.
     func locateState(_ arguments: inout Arguments) throws {
-        guard takesFiles, arguments.has("state") else { return }
+        guard takesFiles, arguments.suiteKind == .state else { return }
         for (index, operand) in arguments.operands.enumerated() where placeholder(at: index) == "FILE" {
             if PropertyListFile.isPath(operand) { continue }
             let file = PropertyListFile(suiteName: operand, kind: .state)

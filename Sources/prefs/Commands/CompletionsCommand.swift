@@ -120,7 +120,7 @@ extension Command {
 
     private static func candidates(_ kind: String, _ arguments: Arguments) throws -> [String] {
         switch kind {
-        case "FILE": try PropertyListFile.domains(arguments.has("state") ? .state : .configuration)
+        case "FILE": try PropertyListFile.domains(arguments.suiteKind)
         case "KEY": try keys(of: EntryStorage(arguments, requestTimeout: .seconds(1)))
         case "COMMAND": Prefs.commands.map { $0.name }
         default: choices(kind)

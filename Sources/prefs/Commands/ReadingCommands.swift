@@ -98,7 +98,6 @@ extension Command {
     static let domains = Command(
         "domains", options: [stateOption], summary: "Print the names of all domains that have a file, sorted."
     ) { arguments, output in
-        let kind = arguments.has("state") ? SuiteKind.state : .configuration
-        for domain in try PropertyListFile.domains(kind) { try output.write(line: output.shown(domain)) }
+        for domain in try PropertyListFile.domains(arguments.suiteKind) { try output.write(line: output.shown(domain)) }
     }
 }

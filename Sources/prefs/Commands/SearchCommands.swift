@@ -16,7 +16,12 @@ extension Command {
         let word = arguments.operands[0].lowercased()
         let etcd = try EtcdBackend.requested(by: arguments)
         var names = Array(arguments.operands.dropFirst())
-        if names.isEmpty { names = try PropertyListFile.domains() }
+        if names.isEmpty {
+            let kind = arguments.suiteKind
+            names = try PropertyListFile.domains(kind)
+            // As `--state` replaces domains that are given.
+            if kind == .state { names = names.map { PropertyListFile(suiteName: $0, kind: kind).name } }
+        }
         var isFound = false
         let hasFailed = try forEach(names) { index, name in
             // The value of `--etcd` is the first one.

@@ -42,6 +42,14 @@
             #expect(try await prefs("completions", "--candidates", "--", "read", "--sta").text == "--state\n")
         }
 
+        @Test("With the option, find without files searches all domains of state, and those only")
+        func find() async throws {
+            _ = try await prefs("write", "org.example", "recent", "a", "--state")
+            _ = try await prefs("write", "org.other", "recent", "b")
+            #expect(try await prefs("find", "recent", "--state").text == "\(folder.path("state/org.example.plist")): recent: \"a\"\n")
+            #expect(try await prefs("find", "recent").text == "org.other: recent: \"b\"\n")
+        }
+
         @Test("A command without files does not take it")
         func unknown() async throws {
             #expect(try await prefs("help", "--state").status == 2)
