@@ -89,8 +89,11 @@ extension Command {
     }
 
     private static func checked(_ file: String) throws -> Check {
-        let name = file == "-" ? "standard input" : PropertyListFile(operand: file).name
-        let bytes = try readInput(file == "-" ? file : name)
+        let list = file == "-" ? nil : PropertyListFile(operand: file)
+        // The name of no domain, which is the error of reading it; its path may be that of another file.
+        if let list, list.url == nil { _ = try list.load() }
+        let name = list?.name ?? "standard input"
+        let bytes = try readInput(list?.name ?? "-")
         do throws(PropertyListError) {
             let (root, format) = try PropertyListValue.decode(bytes)
             return ("\(name.displayName): OK (\(format), \(root.typeName))", [])

@@ -171,4 +171,11 @@ struct ConvertingTests {
         #expect(missing.errors.contains("missing: cannot be read: No such file or directory"))
         #expect(try await tool("lint", "-", input: Data("bplist00".utf8)).status == 1)
     }
+
+    @Test("lint does not take the name of no domain for that of a file in the working directory", arguments: [".", ".."])
+    func lintOfNoDomain(_ name: String) async throws {
+        let result = try await tool("lint", name)
+        #expect(result.status == 3)
+        #expect(result.errors.contains("the name of a suite may not be"), "\(result.errors)")
+    }
 }
