@@ -39,6 +39,7 @@ public actor CloudMirror {
     private var tokens: [ObservationToken] = []
     /// Waits for the store's storage to be opened; nil if the mirror runs or was stopped.
     private var opening: Task<Void, Never>?
+    private var uploadsWhenOpened = false
     // Milliseconds: a download takes seconds.
     var backoff = Backoff(firstDelay: 2000)
     /// The number of delays that have started: only the end of the latest one counts.
@@ -127,9 +128,13 @@ public actor CloudMirror {
     /// Pushes the values that were stored before the program mirrored them, if the cloud has no value for their keys.
     ///
     /// A mirror does not do that by itself, because a cloud that has not been downloaded yet looks like an empty one. Such a value has no
-    /// time of an edit, so an edit on any device takes precedence over it.
+    /// time of an edit, so an edit on any device takes precedence over it. A mirror that waits for the store's storage does it when that is
+    /// opened; one that was not started does nothing.
     public nonisolated func uploadExisting() {
-        perform { $0.handle(.uploadExisting) }
+        perform { mirror in
+            mirror.uploadsWhenOpened = mirror.opening != nil
+            mirror.handle(.uploadExisting)
+        }
     }
 
     /// A new stream of later events, which ends when the mirror is released.
@@ -177,6 +182,8 @@ extension CloudMirror {
         handle(.started(values: entries, stamps: stamps, cloud: remote.values()))
         // Notifications of edits made meanwhile may have arrived before there was a state.
         for key in keys { handleEdit(of: key.name) }
+        if uploadsWhenOpened { handle(.uploadExisting) }
+        uploadsWhenOpened = false
     }
 
     private nonisolated func observe(_ key: MirroredKey) -> ObservationToken {
@@ -213,6 +220,7 @@ extension CloudMirror {
     func end() {
         opening?.cancel()
         opening = nil
+        uploadsWhenOpened = false
         state = nil
         let cancelled = tokens
         tokens = []

@@ -272,6 +272,24 @@ struct CloudMirrorTests {
         try await store.close()
     }
 
+    @Test("Existing values are uploaded if that was requested while the mirror waits for its storage")
+    func uploadBeforeOpening() async throws {
+        let backend = UnreliableBackend(InMemoryBackend(["count": 2]))
+        backend.fail(.unreadable(file: "settings", reason: "the device is locked"))
+        let store = ObservableStore(backend: backend, layersIfReadable: LayerFiles())
+        let cloud = InMemoryCloud(["text": CloudEnvelope("hello", at: 10).entry])
+        let mirror = CloudMirror(store, keys: Keys.count, Keys.text, remote: cloud.makeRemote())
+        mirror.start()
+        mirror.uploadExisting()
+        await mirror.settle()
+        backend.fail(nil)
+        try await store.flush()
+        await wait(for: "hello", of: Keys.text, in: store)
+        await mirror.settle()
+        #expect(cloud.values["count"] == CloudEnvelope(2, at: 0).entry)
+        try await store.close()
+    }
+
     @Test("A mirror that is stopped while it waits for its storage does not begin")
     func stoppedBeforeOpening() async throws {
         let backend = UnreliableBackend(InMemoryBackend())
