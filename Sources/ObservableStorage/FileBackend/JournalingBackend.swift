@@ -33,7 +33,7 @@ protocol JournalingBackend: BlockingStorageBackend, CommittingBackend {
     ///
     /// - Parameter halfSize: the bytes of each of its halves.
     func makeLog(halfSize: Int) throws(EditLogRefusal) -> EditLogFile
-    /// Whether logs of dead stores are still to be replayed, because another process had the storage locked.
+    /// Whether logs of dead stores are still to be replayed, because the storage was locked by another process, or could not be written.
     var needsReplay: Bool { get }
 
     /// The share of the time that writes behind may take after the last one; 1 if they need not wait.

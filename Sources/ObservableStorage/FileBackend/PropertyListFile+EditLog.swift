@@ -69,9 +69,9 @@ extension PropertyListFile {
 // MARK: - Replaying the logs of dead stores
 
 extension PropertyListFile {
-    /// Replays the edits of dead stores when the file is read for the first time. If that fails, the next edit tries again.
+    /// Replays the edits of dead stores when the file is read for the first time. If that fails, the next reading or edit tries again.
     ///
-    /// It does not wait for the lock, whose holder may be stopped: if it is held, the next reading tries again.
+    /// It does not wait for the lock, whose holder may be stopped.
     func replayWhenReading() {
         guard list.lock.resource == nil, isReplayDue.exchange(false, ordering: .relaxed) else { return }
         do {
@@ -84,8 +84,9 @@ extension PropertyListFile {
         } catch StorageError.locked, StorageError.suspended {
             isReplayDue.store(true, ordering: .relaxed)
         } catch {
-            // The content can be read nevertheless.
-            list.reports.report([.writing(name, error)])
+            // The content can be read nevertheless, and with these edits: the disk may be full, and the store have been restarted for that.
+            isReplayDue.store(true, ordering: .relaxed)
+            list.reports.reportOnce(.writing(name, error))
         }
     }
 

@@ -13,7 +13,7 @@ import Synchronization
 public final class PropertyListFile: BlockingStorageBackend {
     let list: ListFile
     let journal: Journal
-    /// Whether the edits of dead stores still have to be replayed: not tried yet, or another writer had the file locked.
+    /// Whether the edits of dead stores still have to be replayed: not tried yet, or the last attempt has failed.
     let isReplayDue: Atomic<Bool>
 
     /// Creates a backend for a file, without reading it.

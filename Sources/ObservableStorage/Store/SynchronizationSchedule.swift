@@ -2,7 +2,7 @@ import Dispatch
 
 /// When a store reads its storage again, writes to it again, and makes a checkpoint.
 struct SynchronizationSchedule: Sendable {
-    /// Reads after failures and, while another process prevents the replay of dead stores' edits, after successes.
+    /// Reads after failures and, while dead stores' edits cannot be replayed, after successes.
     var reads = Backoff()
     private var replays = Backoff()
     var writes = Backoff()
@@ -23,7 +23,7 @@ struct SynchronizationSchedule: Sendable {
 
     /// Records that the storage was read.
     ///
-    /// - Parameter needsReplay: whether another process has prevented the replay of dead stores' edits.
+    /// - Parameter needsReplay: whether dead stores' edits could not be replayed.
     /// - Returns: the delay before another read; nil if none is needed, or one is scheduled already.
     mutating func didRead(needsReplay: Bool) -> DispatchTimeInterval? {
         reads.succeed()

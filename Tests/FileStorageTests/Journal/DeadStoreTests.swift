@@ -373,18 +373,57 @@ struct DeadStoreTests {
         }
     #endif
 
-    @Test("A failure while the edits are made leaves the log, and the file can be opened", arguments: ["rename", "synchronize", "write"])
+    @Test(
+        "A failure while the edits are made leaves the log, the entries have them, and the next reading makes them",
+        arguments: ["rename", "synchronize", "write"])
     func failure(call: String) throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
-        let recorder = CallRecorder { _, name in name == call ? EIO : nil }
+        let isFailing = Lock(true)
+        let recorder = CallRecorder { _, name in name == call && isFailing.withLock { $0 } ? EIO : nil }
         let backend = PropertyListFile(at: fixture.file, configuration: .with { $0.journal = .edits }, calls: recorder.calls)
-        #expect(try backend.load().values["k"] == 1)
+        for _ in 0..<2 { #expect(try backend.load().values == ["k": 2]) }
         #expect(failures(backend).count == 1)
         #expect(recorder.openDescriptors.isEmpty)
         #expect(fixture.logNames.count == 1)
-        #expect(try PropertyListFile(at: fixture.file, journal: .edits).load().values == ["k": 2])
+        #expect(try fixture.stored() == ["k": 1])
+        isFailing.withLock { $0 = false }
+        #expect(try backend.load().values == ["k": 2])
+        #expect(try fixture.stored() == ["k": 2])
         #expect(fixture.logNames.isEmpty)
+    }
+
+    @Test(
+        "A store that is opened while the disk is full has the edits of a dead one, tells why they are not stored, and stores them later",
+        arguments: [JournalMode.edits, .full()])
+    func fullDisk(mode: JournalMode) async throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try PropertyListFile(at: fixture.file, journal: mode).set(["other": 1])
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let isFull = Lock(true)
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            if isFull.withLock({ $0 }) { throw SystemError(ENOSPC) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            if isFull.withLock({ $0 }) { throw SystemError(ENOSPC) }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, bytes, offset)
+        }
+        let store = try ObservableStore(
+            backend: PropertyListFile(at: fixture.file, configuration: .with { $0.journal = mode }, calls: calls))
+        #expect(store[key] == 2)
+        for await failure in store.failures {
+            #expect("\(failure)".contains(SystemError(ENOSPC).reason))
+            break
+        }
+        isFull.withLock { $0 = false }
+        for await _ in FileWatcher.events(at: fixture.file.path) {
+            if try fixture.stored()["k"] == 2 { break }
+        }
+        try await store.close()
+        #expect(fixture.logNames.isEmpty)
+        #expect(try fixture.stored() == ["k": 2, "other": 1])
     }
 
     @Test("Who may not remove logs, as on a read-only file system, reads the list without them", arguments: [EACCES, EROFS])
