@@ -121,6 +121,7 @@ extension Journal {
         // Otherwise commits over it could be durable, but not the list itself.
         try synchronize(content, at: target)
         try synchronizeFolder(of: target)
+        if state.entries == nil, let same = state.list(withBytesOf: content) { state.load(content.entries, of: same) }
         let (entries, overrides) = merged(state, over: content)
         let edits = state.entries?.edits(to: entries)
         let commit = state.commit(edits ?? [:], at: list.calls.now(), by: JournalCommit.otherProgram)

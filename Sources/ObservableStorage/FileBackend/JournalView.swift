@@ -74,4 +74,11 @@ extension JournalState {
     func list(_ content: FileContent) -> JournaledList? {
         list(content.identity).flatMap { $0.checksum == JournalFormat.checksum(content.bytes) ? $0 : nil }
     }
+
+    /// The recorded list that has the bytes of a file, whatever its identity: it was written again as it was, or only marked as modified.
+    func list(withBytesOf content: FileContent) -> JournaledList? {
+        guard content.identity != nil else { return nil }
+        let checksum = JournalFormat.checksum(content.bytes)
+        return lists.last { $0.checksum == checksum && ($0.identity?.size ?? 0) == content.bytes.count }
+    }
 }

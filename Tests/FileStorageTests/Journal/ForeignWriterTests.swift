@@ -275,7 +275,30 @@ struct ForeignWriterTests {
         #expect(try fixture.backend().load().values == ["a": 2])
     }
 
-    @Test("The journal of a later version is refused")
+    @Test(
+        "A list that is written again as it was while no store knows it has changed nothing, and what has changed before is known",
+        arguments: [false, true])
+    func writtenAsItWas(isPending: Bool) throws {
+        let fixture = try JournalFixture(["a": 1])
+        let own = fixture.backend()
+        try own.set(["a": 2])
+        try own.checkpoint()
+        let first = try #require(try own.load().revision)
+        try own.set(["a": 3])
+        if !isPending { try own.checkpoint() }
+        let last = try #require(try own.load().revision)
+        try Data(contentsOf: fixture.file).write(to: fixture.file, options: .atomic)
+        let later = fixture.backend()
+        #expect(try later.load().values == ["a": 3])
+        #expect(try later.load().revision == last)
+        #expect(try later.journal.commits(since: first)?.map(\.edits) == [["a": .init(from: 2, to: 3)]])
+        try later.checkpoint()
+        #expect(try fixture.stored() == ["a": 3])
+        #expect(try fixture.backend().load().revision == last)
+        #expect(try own.load().revision == last)
+    }
+
+    @Test("The journal of a later version is refused, with the remedy")
     func later() throws {
         let fixture = try JournalFixture(["a": 1])
         try (Data("plJRNL99".utf8) + Data(count: 100)).write(to: fixture.journal)
