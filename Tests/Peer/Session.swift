@@ -27,6 +27,7 @@ struct Session {
         switch (words.first, store) {
         case ("open", _): store = try ObservableStore(at: file)
         case ("open-quarantining", _): store = try ObservableStore(at: file, configuration: .with { $0.onCorruption = .quarantine })
+        case ("open-journaling", _): store = try ObservableStore(at: file, journal: .full())
         case ("open-in-place", _): store = try ObservableStore(at: file, configuration: .with { $0.inPlaceWriting = .whenNecessary() })
         case ("set", let store?): try store.set(Self.data(words[2]), for: StorageKey(words[1], default: Data()))
         case ("update", let store?):

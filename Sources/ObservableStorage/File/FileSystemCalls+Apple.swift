@@ -77,6 +77,9 @@
         }
     }()
 
+    /// No single file can be mounted.
+    func isMountPoint(_ path: String) -> Bool { false }
+
     func mappingObjection(of descriptor: Int32, device: UInt64) -> String? {
         guard let name = volumeType(of: descriptor) else { return "its file system is not known" }
         if ["apfs", "hfs"].contains(name) { return nil }

@@ -82,6 +82,9 @@ import FoundationSubset
         return "its file system (\(name)) is not one of those on which logs of edits are known to be safe"
     }
 
+    /// Whether a file is mounted itself, as single files are in containers.
+    func isMountPoint(_ path: String) -> Bool { MountTable.shared.isMountPoint(path) }
+
     private typealias StatusReader =
         @convention(c) (
             _ folder: CInt, _ path: UnsafePointer<CChar>, _ flags: CInt, _ mask: CUnsignedInt, _ status: UnsafeMutableRawPointer

@@ -78,12 +78,16 @@ final class Journal: Sendable {
         latest.withLock { $0?.file.list == target ? $0 : nil }
     }
 
-    /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, which is reported once.
+    /// Whether this backend makes a journal: not on file systems on which it is not known to be safe, and not beside a list that cannot be
+    /// replaced, so that its edits would stay in the journal; which is reported once.
     private func wantsJournal(_ target: ResolvedPath) -> Bool {
         guard mode.hasJournal else { return false }
         let known = support.withLock { $0?.path == target ? $0 : nil }
         if let known { return known.isGiven }
-        let objection = list.objection { _, folder throws(SystemError) in try list.calls.mappingObjection(folder) }
+        let objection = list.objection { target, folder throws(SystemError) in
+            if isMountPoint(target.path) { return "it is mounted itself, and cannot be replaced, so that no journal is made for it" }
+            return try list.calls.mappingObjection(folder)
+        }
         // A missing folder is made by the first commit, and checked by the next.
         if let objection { list.reports.report([objection]) }
         support.withLock { $0 = (target.unopened, objection == nil) }

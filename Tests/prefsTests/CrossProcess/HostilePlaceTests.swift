@@ -83,10 +83,10 @@ struct HostilePlaceTests {
 
     @Test(
         "A file that is a mount point is written in place if permitted, and is otherwise an error that names the remedy",
-        .enabled(if: hasMounts))
-    func mountedFile() async throws {
+        .enabled(if: hasMounts), arguments: ["open", "open-journaling"])
+    func mountedFile(opening: String) async throws {
         let mount = "\"$0\" set \"$FOLDER/real\" key value && touch \"$1\" && mount --bind \"$FOLDER/real\" \"$1\""
-        let lines = ["open", "update more 1", "open-in-place", "update other 5", "flush", "stored", "files"]
+        let lines = [opening, "update more 1", "open-in-place", "update other 5", "flush", "stored", "files"]
         let answers = try await PeerSession(path, after: mount, by: ["unshare", "-m"]).answers(to: lines)
         #expect(answers.count == 7)
         #expect(answers[1].contains("mounted itself") && answers[1].contains("inPlaceWriting: .whenNecessary()"), "\(answers)")
