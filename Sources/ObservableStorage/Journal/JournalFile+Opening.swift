@@ -95,7 +95,13 @@ extension JournalFile {
                     throw SystemError(EILSEQ)
                 }
             }
-            try calls.writeAll(bytes + Data(count: JournalFormat.room), to: descriptor, at: 0)
+            do throws(SystemError) {
+                try calls.writeAll(bytes + Data(count: JournalFormat.room), to: descriptor, at: 0)
+            } catch {
+                // The disk may have room for these records, and for no later ones.
+                try calls.uninterrupted { () throws(SystemError) in try calls.truncate(descriptor, 0) }
+                try calls.writeAll(bytes, to: descriptor, at: 0)
+            }
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
             let rename = { () throws(SystemError) in
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, path) }

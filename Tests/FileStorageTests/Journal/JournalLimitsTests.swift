@@ -268,6 +268,24 @@ struct JournalLimitsTests {
         #expect(backend.told.isEmpty)
     }
 
+    @Test("A journal is made without room for later commits if the disk has none")
+    func madeWithoutRoom() throws {
+        let fixture = try JournalFixture(["a": 1])
+        var calls = FileSystemCalls.live
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            let space = JournalFormat.room / 2
+            if offset >= space { throw SystemError(ENOSPC) }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(space - offset)), offset)
+        }
+        let backend = fixture.backend(calls: calls)
+        for number in 2...3 {
+            try backend.set(["a": integer(number)])
+            #expect(try Data(contentsOf: fixture.journal).count == fixture.journalEnd())
+        }
+        #expect(try fixture.backend().load().values == ["a": 3])
+        #expect(backend.told.isEmpty)
+    }
+
     @Test("A record whose beginning is missing is not in the journal of the next commit, which tells of it")
     func missingBeginning() throws {
         let fixture = try JournalFixture(["a": 1])
