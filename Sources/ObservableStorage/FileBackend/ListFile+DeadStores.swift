@@ -32,9 +32,14 @@ extension ListFile {
 
     /// The logs of stores that have died; see ``EditLogFolder/deadLogs()``.
     func deadLogs(in folder: inout EditLogFolder) throws(StorageError) -> [DeadEditLog] {
-        try calls.reading(name, "looking for logs of edits in \(folder.list.editLogs.path)") {
+        let logs = try calls.reading(name, "looking for logs of edits in \(folder.list.editLogs.path)") {
             () throws(SystemError) in try folder.deadLogs()
         }
+        for path in folder.ofOtherVersions {
+            let reason = "it is a log of edits of another version of this library, which makes them when it opens \(folder.list.name) next"
+            reports.reportOnce(.unreadable(file: path, reason: reason))
+        }
+        return logs
     }
 
     /// Replays the edits of dead stores.

@@ -41,6 +41,7 @@ extension EditLogFolder {
             return []
         }
         if logs.count > Self.maximumLogs { logs = try byAge(logs) }
+        ofOtherVersions = []
         var found: [(log: DeadEditLog, time: Int64)] = []
         do throws(SystemError) {
             for path in logs {
@@ -90,7 +91,7 @@ extension EditLogFolder {
         }
     }
 
-    private func deadLog(_ path: ResolvedPath, of owner: uid_t) throws(SystemError) -> (DeadEditLog, Int64)? {
+    private mutating func deadLog(_ path: ResolvedPath, of owner: uid_t) throws(SystemError) -> (DeadEditLog, Int64)? {
         let descriptor: Int32
         do throws(SystemError) {
             descriptor = try calls.openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
@@ -113,6 +114,7 @@ extension EditLogFolder {
             let header = try calls.bytes(of: descriptor, at: 0, count: EditLogFormat.Header.size)
             if header.withUnsafeBytes({ $0.isOtherVersion(of: EditLogFormat.Header.magic) }) {
                 unlock(descriptor)
+                ofOtherVersions.append(path.path)
                 return nil
             }
             let content = try EditLogContent(descriptor, header: header, size: Int(clamping: status.identity.size), calls: calls)

@@ -14,6 +14,8 @@ struct EditLogFolder {
     let calls: FileSystemCalls
     /// Whether the last listing found nothing at all.
     var isEmpty = false
+    /// The paths of the logs that were last found whose owners have died, and that only another version of this library can read.
+    var ofOtherVersions: [String] = []
 
     /// The folder when it was listed, and how many logs of this process, and forks, there had been before.
     typealias Listing = (folder: FileIdentity, closed: Int, forks: Int)

@@ -37,7 +37,11 @@ extension JournalFile {
                 """
             throw .unreadable(file: path.path, reason: reason)
         } catch let error where error.code == ENOTSUP {
-            throw .unreadable(file: list.path, reason: "its journal \(path.path) was made by a later version of this library")
+            let reason = """
+                its journal \(path.path) was made by a later version of this library; use that one, or remove the journal with the edits that \
+                only it has
+                """
+            throw .unreadable(file: list.path, reason: reason)
         } catch {
             throw .unreadable(file: list.path, reason: "\(error.reason) (opening its journal \(path.path))")
         }
