@@ -80,7 +80,9 @@ extension EtcdConfiguration {
 
     private func endpoint(_ text: String) throws(StorageError) -> Endpoint {
         func invalid(_ reason: String, _ remedy: String = "give a host and a port, such as localhost:2379") -> StorageError {
-            .invalidConfiguration(item: "endpoint \"\(text)\"", reason: reason, remedy: remedy)
+            // What is before the sign may be a password.
+            let shown = text.lastIndex(of: "@").map { "…" + text[$0...] } ?? text
+            return .invalidConfiguration(item: "endpoint \"\(shown)\"", reason: reason, remedy: remedy)
         }
         var rest = text[...]
         if let (scheme, address) = rest.divided(by: "://") {

@@ -24,12 +24,20 @@ struct EtcdConfigurationTests {
         arguments: [
             ("", "no host"), (":2379", "no host"), ("[]:1", "no host"), ("a:", "port"), ("a:0", "port"), ("a:65536", "port"),
             ("a:+1", "port"),
-            ("a:x", "port"), ("::1", "brackets"), ("[::1", "\"]\""), ("[::1]x", "\"]\""), ("http://a/path", "\"/\""), ("u@a", "\"@\""),
+            ("a:x", "port"), ("::1", "brackets"), ("[::1", "\"]\""), ("[::1]x", "\"]\""), ("http://a/path", "\"/\""),
             ("a b", "\" \""), ("a\r\nb", "character"), ("unix://a", "unix://"), ("https://a", "tls is not set"),
         ])
     func invalid(text: String, reason: String) throws {
         let error = try #require(throws: StorageError.self) { try endpoints([text]) }
         #expect(error.description.contains("\"\(text.printableLine)\"") && error.description.contains(reason))
+    }
+
+    @Test(
+        "The error for an endpoint with a password does not have the password",
+        arguments: ["root:secret@a:1", "http://root:secret@a", "https://root:secret@a", "root:p@secret@a", "unix://:secret@a"])
+    func endpointWithPassword(text: String) throws {
+        let error = try #require(throws: StorageError.self) { try endpoints([text]) }
+        #expect(!error.description.contains("secret") && error.description.contains("@a"))
     }
 
     @Test("With TLS, the scheme is https or left out")
