@@ -33,7 +33,7 @@ struct EtcdPresence: Sendable {
     /// - Parameter isReplacing: whether to replace a stored value.
     /// - Throws: also if there is a value that must not be replaced.
     mutating func store(isReplacing: Bool) async throws {
-        let granted = try await client.call(LeaseRequest.grant(timeToLive: timeToLive), deadline: .now + client.callTimeout)
+        let granted = try await client.grantLease(timeToLive: timeToLive)
         lease = granted.lease
         interval = .seconds(granted.timeToLive) / follower.timing.renewals
         try await put(isReplacing: isReplacing)

@@ -222,7 +222,7 @@ struct EtcdTransaction: Sendable {
     /// Grants a new lease well before the old one expires.
     private nonisolated(nonsending) mutating func renewLease() async throws {
         if let lease, .now < lease.renewal { return }
-        let granted = try await client.call(LeaseRequest.grant(timeToLive: Self.timeToLive), deadline: .now + client.callTimeout)
+        let granted = try await client.grantLease(timeToLive: Self.timeToLive)
         lease = (granted.lease, .now + .seconds(Self.timeToLive / 2))
     }
 }

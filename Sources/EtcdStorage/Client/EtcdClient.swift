@@ -98,6 +98,16 @@ actor EtcdClient {
         }
     }
 
+    /// Grants a lease with a time to live in seconds.
+    func grantLease(timeToLive: Int64) async throws -> LeaseRequest.Response {
+        let granted = try await call(LeaseRequest.grant(timeToLive: timeToLive), deadline: .now + callTimeout)
+        // Keys with lease 0 would never expire.
+        guard granted.lease != 0, granted.timeToLive > 0 else {
+            throw EtcdFailure(code: nil, message: "the response is not etcd's: it grants no lease; check what serves at the address")
+        }
+        return granted
+    }
+
     /// Begins a watch at the preferred member.
     ///
     /// - Returns: the stream of the watch, and the member for ``markFailed(_:)``.

@@ -135,6 +135,26 @@
             }
         }
 
+        @Test(
+            "A lease without a number or a time to live is an error: the entry would stay for ever, or be renewed without pause",
+            arguments: [LeaseRequest.Response(), .init(lease: 7), .init(timeToLive: 60), .init(lease: 7, timeToLive: -1)])
+        func noLease(_ granted: LeaseRequest.Response) async throws {
+            let requests = Recorder<String>()
+            let server = try GRPCServer { call in
+                guard call.receive() != nil else { return }
+                requests.record(call.path)
+                call.respond(call.path == TxnRequest().path ? TxnRequest.Response(succeeded: true).message : granted.message)
+            }
+            let configuration = EtcdConfiguration(
+                endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
+            let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+            var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
+            await #expect(throws: EtcdFailure.self) { try await presence.store(isReplacing: true) }
+            var transaction = EtcdTransaction(follower)
+            await #expect(throws: EtcdFailure.self) { _ = try await transaction.mark() }
+            #expect(!requests.elements.contains(TxnRequest().path))
+        }
+
         @Test("A presence that ends while it is stored again has ended after the replica has come to its end, not to an earlier removal")
         func storedAgainAtEnd() async throws {
             let fixture = try await EtcdFixture()
