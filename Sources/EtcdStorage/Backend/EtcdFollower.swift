@@ -80,6 +80,8 @@ final class EtcdFollower: Sendable {
         case .disconnected(let error):
             defer { state.failure = error }
             return state.failure == nil && state.replica != nil ? [.reachable(false)] : []
+        case .refused(let error):
+            return state.replica == nil ? [] : [.failed(.unreadable(file: name, reason: "\(error)"))]
         case .events(let revision, let events):
             guard let outcome = state.replica?.apply(events, at: revision) else { return [] }
             let entries = state.replica?.view.entries

@@ -4,6 +4,8 @@ enum WatchStep: Sendable {
     case connected
     /// No member serves the watch: all were tried, and the last one failed with this error. They are tried again until one does.
     case disconnected(any Error)
+    /// All members have refused the client, the last one twice, which no renewed token has changed. After ``disconnected(_:)``.
+    case refused(any Error)
     /// All events of one revision. Each revision is delivered once, in rising order since the last reset.
     case events(revision: Int64, [WatchEvent])
     /// The member has not sent events that etcd has had for a while; a reset follows.
@@ -48,6 +50,8 @@ struct EtcdWatch: Sendable {
     private var progress: WatchProgress?
     // The attempts since a member has responded to a heartbeat or sent an event.
     private var failures = 0
+    // The consecutive attempts that members have refused.
+    private var refusals = 0
     // The last reported state; nil at first.
     private var isConnected: Bool?
     private var nextComparison: ContinuousClock.Instant
@@ -84,6 +88,9 @@ struct EtcdWatch: Sendable {
                     isConnected = false
                     receive(.disconnected(error))
                 }
+                refusals = error.isRefusal ? refusals + 1 : 0
+                // The first may be that of a token that has expired.
+                if refusals == client.endpointCount + 1 { receive(.refused(error)) }
                 if let failure = error as? EtcdFailure {
                     // Members before 3.4.23 deny permission to a watch with an expired token.
                     if failure.isTokenRefused || failure.isPermissionDenied { await client.discardToken() }
@@ -167,7 +174,7 @@ extension EtcdWatch {
         switch outcome {
         case .created:
             if isConnected != true { receive(.connected) }
-            isConnected = true
+            (isConnected, refusals) = (true, 0)
         case .events(let revisions):
             failures = 0
             for revision in revisions { receive(.events(revision: revision.number, revision.events)) }

@@ -109,6 +109,18 @@ extension EtcdFailure {
     }
 }
 
+extension Error {
+    /// Whether a member can be reached, but refuses the client, its password or its certificate, or is not trusted.
+    var isRefusal: Bool {
+        switch self {
+        case let failure as EtcdFailure: return failure.isTokenRefused || failure.code == 3 || failure.isPermissionDenied
+        case let unavailable as EtcdUnavailable: return unavailable.error.isRefusal
+        case let error as ConnectionError: if case .filter = error.reason { return true } else { return false }
+        default: return false
+        }
+    }
+}
+
 extension EtcdFailure: CustomStringConvertible {
     var description: String {
         let codes = [code.map { "code \($0)" }, httpStatus.map { "HTTP \($0)" }].compactMap(\.self)
