@@ -105,15 +105,17 @@ struct EtcdTransaction: Sendable {
         }
     }
 
-    /// Writes the token alone, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
+    /// Writes a key of its own, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
+    ///
+    /// Not the token: a mark that arrives late would hide that a transaction without a response has taken effect.
     nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
         try await renewLease()
-        let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history)), tokenWrite("")])
+        let mark = TxnRequest.Operation.put(key: follower.keys.mark(token), value: Array(nextAttempt().utf8), lease: lease?.id ?? 0)
+        let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history)), mark])
         let response = try await client.call(request, deadline: .now + client.callTimeout)
-        revision = response.header.revision
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
         identity.update(from: try Self.keyValue(in: response))
-        return (revision, identity)
+        return (response.header.revision, identity)
     }
 
     /// The key that the first operation of a transaction has read; nil if it is not stored.
@@ -229,6 +231,8 @@ struct EtcdTransaction: Sendable {
 
 extension EntryKeys {
     func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }
+
+    fileprivate func mark(_ name: String) -> [UInt8] { reservedKey("mark/" + name) }
 
     /// The attempt of a transaction that has written a token; nil for any other key.
     func attempt(_ keyValue: KeyValue) -> String? {

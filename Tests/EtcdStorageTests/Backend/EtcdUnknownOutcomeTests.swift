@@ -101,5 +101,48 @@
             #expect(try await transaction.commit(entries, over: view.entries)?["a"] == 1)
             #expect(requests.elements.count == 2)
         }
+
+        @Test("One whose response was lost is made once, although an earlier mark of the same transaction arrives in between, once more")
+        func lateMark() async throws {
+            let fixture = try await EtcdFixture()
+            let client = try fixture.client()
+            let follower = EtcdFollower(client, fixture.keys, named: "etcd", timing: .patient)
+            follower.start()
+            defer { follower.stop() }
+            let view = try await follower.current(until: .now + .seconds(60))
+            // A member that loses the response to the second transaction.
+            let requests = Recorder<[UInt8]>()
+            let server = try GRPCServer { call in
+                guard let request = call.receive() else { return }
+                let path = call.path
+                if path == TxnRequest().path { requests.record(request) }
+                let isLost = path == TxnRequest().path && requests.elements.count == 2
+                Task {
+                    do {
+                        let response = try await EtcdCall.response(to: request, path, of: fixture.cluster.ports[0])
+                        if isLost {
+                            _ = try await EtcdCall.response(to: requests.elements[0], path, of: fixture.cluster.ports[0])
+                            return call.closeConnection()
+                        }
+                        call.send(bytes: response.body)
+                        call.end()
+                    } catch {
+                        Issue.record(error)
+                        call.closeConnection()
+                    }
+                }
+            }
+            var configuration = fixture.configuration
+            configuration.endpoints = ["127.0.0.1:\(server.endpoint.port)"]
+            var transaction = EtcdTransaction(follower)
+            transaction.client = try EtcdClient(configuration)
+            _ = try await transaction.mark()
+            var entries = view.entries.stored(at: view.entries.revision)
+            entries.readKeys = []
+            entries["a"] = 1
+            #expect(try await transaction.commit(entries, over: view.entries)?["a"] == 1)
+            let range = RangeRequest(key: fixture.keys.start + "a".utf8)
+            #expect(try await client.call(range, deadline: .now + .seconds(60)).details?.version == 1)
+        }
     }
 #endif
