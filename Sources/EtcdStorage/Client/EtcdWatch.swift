@@ -129,8 +129,7 @@ extension EtcdWatch {
     private nonisolated(nonsending) mutating func follow(isResumed: Bool, _ receive: (WatchStep) -> Void) async throws {
         progress?.reconnect()
         guard let progress else { return }
-        // A malformed response may contain the largest revision, and must not trap.
-        let request = WatchRequest(key: range.start, rangeEnd: range.end, startRevision: progress.revision &+ 1)
+        let request = WatchRequest(key: range.start, rangeEnd: range.end, startRevision: progress.revision + 1)
         let (stream, member) = try await client.watch(request, deadline: .now + timing.response)
         defer { stream.close() }
         do {

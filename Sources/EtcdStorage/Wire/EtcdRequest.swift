@@ -30,7 +30,7 @@ struct ResponseHeader: ProtobufMessage, Hashable {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: clusterID = try reader.integer()
-        case 3: revision = try reader.integer()
+        case 3: revision = try reader.revision()
         default: try reader.skip()
         }
     }
@@ -50,8 +50,8 @@ struct KeyValue: ProtobufMessage, Hashable {
     mutating func read(_ field: Int, from reader: inout ProtobufReader) throws(EtcdFailure) {
         switch field {
         case 1: key = try reader.byteArray()
-        case 2: createRevision = try reader.integer()
-        case 3: modRevision = try reader.integer()
+        case 2: createRevision = try reader.revision()
+        case 3: modRevision = try reader.revision()
         case 5: value = try reader.byteArray()
         default: try reader.skip()
         }

@@ -56,6 +56,13 @@ struct ProtobufReader: Sendable {
         return Number(truncatingIfNeeded: try varint())
     }
 
+    /// Reads a revision, to which one can be added; 0 if there is none.
+    mutating func revision() throws(EtcdFailure) -> Int64 {
+        let revision: Int64 = try integer()
+        guard 0..<Int64.max ~= revision else { throw EtcdFailure(unreadable: "\(revision) is not a revision", at: field.offset) }
+        return revision
+    }
+
     mutating func boolean() throws(EtcdFailure) -> Bool {
         try expect(.varint)
         return try varint() != 0

@@ -92,7 +92,7 @@ struct WatchResponse: ProtobufMessage, Hashable {
         case 1: header = try reader.message()
         case 3: isCreated = try reader.boolean()
         case 4: isCanceled = try reader.boolean()
-        case 5: compactRevision = try reader.integer()
+        case 5: compactRevision = try reader.revision()
         case 6: cancelReason = try reader.string()
         case 7: isFragment = try reader.boolean()
         case 11: events.append(try reader.element())

@@ -105,6 +105,16 @@ import Testing
         #expect(response.events.map(\.previous) == [KeyValue(value: [1]), nil, nil])
     }
 
+    @Test("A revision that is negative, or the largest number, after which there is no other, is an error", arguments: [-1, Int64.max])
+    func impossibleRevision(_ revision: Int64) throws {
+        let header = ResponseHeader(clusterID: 7, revision: revision)
+        #expect(throws: EtcdFailure.self) { _ = try RangeRequest.Response(message: HeaderResponse(header: header).message) }
+        #expect(throws: EtcdFailure.self) { _ = try KeyValue(message: KeyValue(key: [1], modRevision: revision).message) }
+        #expect(throws: EtcdFailure.self) {
+            _ = try WatchResponse(message: WatchResponse(isCanceled: true, compactRevision: revision).message)
+        }
+    }
+
     @Test("10,000 keys are read")
     func large() throws {
         var writer = ProtobufWriter()
