@@ -33,7 +33,8 @@ extension EtcdBackend {
     private nonisolated(nonsending) func commits(
         after first: Int64, upTo last: Int64, of replica: EtcdReplica.View, isExact: Bool
     ) async throws -> [StorageCommit]? {
-        let request = WatchRequest(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: first + 1, includesPrevious: true)
+        // With the one before: etcd, compacted up to the revision at which a watch begins, omits removals there without an error.
+        let request = WatchRequest(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: max(first, 1), includesPrevious: true)
         let (stream, _) = try await client.watch(request, deadline: .now + client.callTimeout)
         defer { stream.close() }
         let start = EtcdSnapshot(clusterID: replica.clusterID, revision: first, keyValues: [])
@@ -52,13 +53,27 @@ extension EtcdBackend {
                 for revision in revisions {
                     memorySize += revision.events.reduce(0) { $0 + $1.memorySize }
                     guard memorySize <= client.configuration.memoryLimit else { return nil }
-                    if let commit = commit(revision, of: replica) { commits.append(commit) }
+                    if lacksOldValue(revision) {
+                        // It was compacted after the watch had begun.
+                        guard !isExact else { return nil }
+                        commits = []
+                    } else if let commit = commit(revision, of: replica) {
+                        commits.append(commit)
+                    }
                     if revision.number >= last { return commits }
                 }
             case .created, .isBehind: continue
             case .reset: return nil
             case .ended(let failure): throw failure
             }
+        }
+    }
+
+    /// Whether the old value of an entry is missing, which does not mean that there was none.
+    private func lacksOldValue(_ revision: WatchProgress.Revision) -> Bool {
+        revision.events.contains { event in
+            guard event.lacksPrevious, case .entry = keys.meaning(of: event.keyValue.key) else { return false }
+            return true
         }
     }
 

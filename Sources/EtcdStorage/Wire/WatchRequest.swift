@@ -43,6 +43,9 @@ struct WatchEvent: ProtobufMessage, Hashable {
     /// The previous state of the key, if the watch requested it and it was not compacted.
     var previous: KeyValue?
 
+    /// Whether the previous state of the key is missing, because it was compacted, if the watch has requested it.
+    var lacksPrevious: Bool { previous == nil && (isDelete || keyValue.createRevision != keyValue.modRevision) }
+
     /// The memory that it takes in bytes.
     var memorySize: Int {
         let arrays = keyValue.key.memorySize + keyValue.value.memorySize

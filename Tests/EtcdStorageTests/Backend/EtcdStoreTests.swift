@@ -188,6 +188,22 @@
             withExtendedLifetime(cluster) {}
         }
 
+        @Test("Commits after a revision are not remembered if the next one, a removal, was compacted", .servers(1))
+        func compactedRemoval() async throws {
+            let cluster = try await EtcdCluster.start(members: 1)
+            let fixture = try await EtcdFixture(cluster)
+            let backend = try fixture.backend()
+            let set = try #require(try await backend.set(["a": 1]).revision)
+            let removed = try #require(try await backend.set(["a": nil]).revision)
+            #expect(removed.number == set.number + 1)
+            #expect(try await backend.commits(since: set)?.map(\.edits) == [["a": StorageCommit.Edit(from: 1, to: nil)]])
+            let compaction = CompactionRequest(revision: Int64(removed.number))
+            _ = try await fixture.client().call(compaction, deadline: .now + .seconds(60))
+            #expect(try await backend.commits(since: set) == nil)
+            #expect(try await backend.commits(since: removed) == [])
+            withExtendedLifetime(cluster) {}
+        }
+
         @Test("Commits that take more memory than the limit are not remembered")
         func largeCommits() async throws {
             let fixture = try await EtcdFixture()
