@@ -16,6 +16,8 @@ struct EtcdPresence: Sendable {
     var revision: Int64 = 0
     /// Whether a later request to store it has had no response, so that it may be stored since.
     var isUncertain = false
+    /// Whether the key is known to have been stored with the present lease.
+    var isStored = false
     private var lease: Int64 = 0
     private var interval = Duration.zero
     // Whether another process has stored the key, after the lease had expired.
@@ -34,7 +36,7 @@ struct EtcdPresence: Sendable {
     /// - Throws: also if there is a value that must not be replaced.
     mutating func store(isReplacing: Bool) async throws {
         let granted = try await client.grantLease(timeToLive: timeToLive)
-        lease = granted.lease
+        (lease, isStored) = (granted.lease, false)
         interval = .seconds(granted.timeToLive) / follower.timing.renewals
         try await put(isReplacing: isReplacing)
     }
@@ -61,10 +63,10 @@ struct EtcdPresence: Sendable {
         }
         isUncertain = false
         if response.succeeded {
-            revision = response.header.revision
+            (revision, isStored) = (response.header.revision, true)
         } else if let stored = response.ranges.first??.first {
             // An earlier attempt has taken effect, whatever others have done since.
-            revision = stored.modRevision
+            (revision, isStored) = (stored.modRevision, true)
         } else if history != nil {
             // Another process has stored the history's number meanwhile.
             return try await put(isReplacing: isReplacing, identifiesHistory: false)
@@ -89,7 +91,7 @@ struct EtcdPresence: Sendable {
                     let renewed = try await client.call(LeaseRequest.keepAlive(lease), deadline: .now + interval)
                     if renewed.timeToLive <= 0 {
                         try await store(isReplacing: false)
-                    } else if isUncertain {
+                    } else if !isStored {
                         try await put(isReplacing: false)
                     }
                 } catch let failure as EtcdFailure where failure.isLeaseNotFound {

@@ -135,6 +135,60 @@
             }
         }
 
+        @Test("An entry that no member has taken is stored when its lease is renewed, once")
+        func storedAtRenewal() async throws {
+            try await withEnoughTime { time in
+                let isServing = Lock(false)
+                let isRefused = Lock(false)
+                // Whether each is a request to store, and not one to renew the lease.
+                let (requests, request) = AsyncStream<Bool>.makeStream()
+                let server = try GRPCServer { call in
+                    guard call.receive() != nil else { return }
+                    let isStoring = call.path == TxnRequest().path
+                    if isServing.withLock({ $0 }) {
+                        request.yield(isStoring)
+                    } else if isStoring {
+                        isRefused.exchange(true)
+                        return call.reset(HTTP2ErrorCode.refusedStream)
+                    }
+                    let header = ResponseHeader(clusterID: 7, revision: 5)
+                    call.respond(
+                        isStoring
+                            ? TxnRequest.Response(header: header, succeeded: true).message
+                            : LeaseRequest.Response(lease: 7, timeToLive: 60).message)
+                }
+                let configuration = EtcdConfiguration(
+                    endpoints: [server.endpoint.description], prefix: "", requestTimeout: time, connectTimeout: time)
+                var timing = EtcdWatch.Timing()
+                timing.renewals = 600
+                let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd", timing: timing)
+                var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
+                do {
+                    try await presence.store(isReplacing: false)
+                    Issue.record("stored")
+                } catch let unavailable as EtcdUnavailable {
+                    // On a busy machine, the time may be over before.
+                    guard isRefused.withLock({ $0 }), !unavailable.mayHaveArrived else { return false }
+                }
+                isServing.exchange(true)
+                let keeping = Task { [presence] in
+                    var presence = presence
+                    await presence.keep { Issue.record($0) }
+                    return presence
+                }
+                // A renewal may take too long, and is repeated then.
+                var (renewals, stores) = (0, 0)
+                for await isStoring in requests {
+                    if isStoring { stores += 1 } else { renewals += 1 }
+                    if stores > 0 && !isStoring || renewals == 100 { break }
+                }
+                keeping.cancel()
+                #expect(stores > 0)
+                let isStored = await keeping.value.revision == 5
+                return isStored && stores == 1
+            }
+        }
+
         @Test(
             "A lease without a number or a time to live is an error: the entry would stay for ever, or be renewed without pause",
             arguments: [LeaseRequest.Response(), .init(lease: 7), .init(timeToLive: 60), .init(lease: 7, timeToLive: -1)])
@@ -294,7 +348,7 @@
             var presence = EtcdPresence("a", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), follower)
             try await presence.store(isReplacing: true)
             // As if the request had not arrived: without the entry and its receipt.
-            presence.isUncertain = true
+            (presence.isUncertain, presence.isStored) = (true, false)
             let lease = try await storedLease(fixture)
             for name in ["workers/7", "\0presence/" + String(lease, radix: 16), "\0history"] { try await fixture.delete(name) }
             await follower.wait(until: .distant) { $0.historyWrite != nil && $0.revisions.modRevision(of: "workers/7") == nil }
