@@ -66,8 +66,7 @@ extension ObservableStore {
         try requireOriginalProcess()
         let result = Lock<Result?>(nil)
         try await synchronizer.transact(origin) { transaction in
-            let value = try TransactionContext.during(self) { try Interruption.withoutAny { try body(&transaction) } }
-            result.exchange(value)
+            result.exchange(try TransactionContext.during(self) { try Interruption.withoutAny { try body(&transaction) } })
         }
         guard let result = result.withLock({ $0 }) else { throw StorageError.editNotRun(by: backend) }
         return result
