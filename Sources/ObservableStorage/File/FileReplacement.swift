@@ -124,9 +124,9 @@ final class FileReplacement {
         do throws(SystemError) {
             return try body()
         } catch {
-            let isDone = progress == .isInPlace
-            if !isDone, let error = calls.rules.pickedFileError(target.path, error) { throw error }
-            throw .unwritable(file: target.path, reason: "\(error.reason) (\(step))", edits: isDone ? .notDurable : nil)
+            if !isInPlace, let error = calls.rules.pickedFileError(target.path, error) { throw error }
+            let outcome: StorageError.EditOutcome? = isInPlace ? progress == .isInPlace ? .notDurable : .unknown : nil
+            throw .unwritable(file: target.path, reason: "\(error.reason) (\(step))", edits: outcome)
         }
     }
 }
@@ -156,8 +156,7 @@ extension FileReplacement {
                     """
                 throw error
             } catch {
-                // A file server may rename the file although its response is lost.
-                if mayBeInPlace { progress = .isUncertain }
+                progress = progressOfFailedRename
                 calls.discardFile(temporary.path)
                 throw error
             }
@@ -168,11 +167,12 @@ extension FileReplacement {
         }
     }
 
-    private var mayBeInPlace: Bool {
-        calls.ifPossible { () throws(SystemError) in
-            guard let written, let found = try calls.status(at: target) else { return false }
-            return found.identity.isSameFile(as: written)
-        } ?? true
+    /// A file server may rename the file although its response is lost.
+    private var progressOfFailedRename: Progress {
+        calls.ifPossible { () throws(SystemError) -> Progress in
+            guard let written, let found = try calls.status(at: target) else { return .prepared }
+            return found.identity.isSameFile(as: written) ? .isInPlace : .prepared
+        } ?? .isUncertain
     }
 
     /// Writes the new content into a file that cannot be replaced, and before that into a copy, from which

@@ -117,6 +117,7 @@ extension StorageError: CustomStringConvertible {
         case .kept: "; the edits are kept in memory and tried again"
         case .rolledBack: "; nothing was changed"
         case .notDurable: "; the file has its new content, which may not outlive a power failure"
+        case .unknown: "; the edits may have been stored"
         case .logged: "; the last edits are kept in a log beside the file, and stored when it is next opened or written"
         case .lost(let keys): "; the last edits are lost, of \(text(keys))"
         }

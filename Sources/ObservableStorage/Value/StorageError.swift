@@ -80,6 +80,8 @@ public enum StorageError: Error, Sendable, Hashable {
         case rolledBack
         /// They are in the file, but may not outlive a power failure.
         case notDurable
+        /// They may be in the file, or be restored there when it is opened next.
+        case unknown
         /// They are in a log beside the file, and are stored when the file is next opened or written.
         case logged
         /// They are lost, because the store or the process ended before they could be written.
@@ -117,7 +119,7 @@ extension StorageError {
     func with(_ edits: EditOutcome) -> StorageError {
         switch self {
         // The content of the file was not rolled back.
-        case .unwritable(_, _, .notDurable) where edits == .rolledBack: self
+        case .unwritable(_, _, .notDurable) where edits == .rolledBack, .unwritable(_, _, .unknown) where edits == .rolledBack: self
         case .unreadable(let file, let reason, _): .unreadable(file: file, reason: reason, edits: edits)
         case .malformed(let file, let offset, let line, let column, let reason, _):
             .malformed(file: file, offset: offset, line: line, column: column, reason: reason, edits: edits)

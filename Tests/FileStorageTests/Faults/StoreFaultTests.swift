@@ -204,6 +204,27 @@ struct StoreFaultTests {
         #expect(file.plan.end().suffix(while: { $0 != "answer to rename" }).contains("synchronize"))
     }
 
+    @Test("The store has what a transaction has put into the file, although it failed", arguments: ["synchronize", "answer to rename"])
+    func failedInPlace(call: String) async throws {
+        let file = try FaultyFile(.existing)
+        let store = try ObservableStore(backend: file.backend())
+        var values = store.values(of: Keys.count).makeAsyncIterator()
+        #expect(await values.next() == 1)
+        // Until the file is watched.
+        try await store.update { $0[Keys.count] = 2 }
+        #expect(await values.next() == 2)
+        let isRenamed = Lock(false)
+        file.plan.begin { _, name in
+            isRenamed.withLock { $0 = $0 || name == "answer to rename" }
+            return name == call && isRenamed.withLock { $0 } ? EIO : nil
+        }
+        let failure = await #expect(throws: StorageError.self) { try await store.update { $0[Keys.count] = 3 } }
+        file.plan.end()
+        #expect(try #require(failure).description.hasSuffix("; the file has its new content, which may not outlive a power failure"))
+        #expect(try file.stored()["count"] == 3)
+        #expect(await values.next() == 3)
+    }
+
     @Test("It also fails if a further attempt fails before writing anything")
     func failedBetween() async throws {
         let file = try FaultyFile(.existing)
