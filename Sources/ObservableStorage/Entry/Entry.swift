@@ -80,7 +80,7 @@ final class Entry: Observable, @unchecked Sendable {
             return false
         }
         swap(&content.value, &replaced.value)
-        if !content.history.isEmpty { replaced.history = content.history }
+        if !content.history.isEmpty { replaced.history = Box(content.history) }
         content.history.replaced(replaced.value, by: content.value, isEdit: isEdit, type: type, revision: revision)
         if isEdit { content.setPending(revision, condition: condition, principal: principal, paths: paths) }
         countChange()
@@ -118,7 +118,7 @@ final class Entry: Observable, @unchecked Sendable {
 extension Entry {
     /// The new value of an entry, afterwards the previous one, with the values before that, if there are any. Swapped, because copying took
     /// half of the time of a write.
-    typealias Replaced = (value: PropertyListValue?, history: EntryHistory?)
+    typealias Replaced = (value: PropertyListValue?, history: Box<EntryHistory>?)
 
     /// The state protected by the store's lock.
     struct Content {

@@ -20,7 +20,7 @@ struct EntryChange: Sendable {
     /// The values before the new ones, if they do not follow from the old ones, as after a change of layers.
     var earlierThanNew: EarlierValues?
     /// The values of the entry before the old one; nil if there are none, or the change is not one of an entry.
-    var history: EntryHistory?
+    var history: Box<EntryHistory>?
     /// Whether the changed value is no longer stored.
     let isRemoval: Bool
     let origin: ChangeOrigin

@@ -125,7 +125,7 @@ extension EntryChange {
         // The fallback may be in effect in place of another value that is invalid.
         guard old.stored != new.stored || old.fallback != new.fallback, new.source != .override else { return nil }
         func previous(_ location: EntryName) -> [PropertyListValue] {
-            let history = part(location.own).map(\.history) ?? state.entries.entry(location.own)?.content.history
+            let history = part(location.own).map(\.history?.value) ?? state.entries.entry(location.own)?.content.history
             return history?.earlier(location) ?? []
         }
         let source = part(name.location(of: new.source) { state.entries[$0] }.own) ?? self

@@ -84,7 +84,7 @@ struct EntryCacheState: Sendable {
         try requireEditable()
         let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }
         // Without observers nobody needs it, and the edit would copy it.
-        let history = entry.content.observers.isEmpty ? nil : entry.content.history
+        let history = entry.content.observers.isEmpty || entry.content.history.isEmpty ? nil : Box(entry.content.history)
         var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, history)
         var replaced = value
         guard try entries.exchange(entry, &replaced, at: name, in: revision + 1) else { return [] }
@@ -231,7 +231,7 @@ struct EntryCacheState: Sendable {
             key: entry.name, old: StoredEntry(stored: old.value, registered: registered),
             new: StoredEntry(stored: new, registered: registered),
             earlier: EarlierValues(
-                stored: old.history?.earlier(name) ?? [], registered: registered == nil ? [] : layers.earlier(.registered, name)),
+                stored: old.history?.value.earlier(name) ?? [], registered: registered == nil ? [] : layers.earlier(.registered, name)),
             history: old.history, isRemoval: new == nil, origin: origin, revision: revision, entry: entry, version: entry.version)
     }
 
