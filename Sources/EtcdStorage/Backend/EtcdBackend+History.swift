@@ -46,6 +46,7 @@ extension EtcdBackend {
             guard let response = try await stream.next(&splitter, deadline: .now + client.callTimeout) else { continue }
             if case let oldest = response.compactRevision, oldest > 0 {
                 guard !isExact, oldest > first else { return nil }
+                if oldest >= last { return [] }
                 return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false)
             }
             switch progress.receive(response) {

@@ -108,11 +108,21 @@ struct EtcdTransaction: Sendable {
     /// Writes a key of its own, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
     ///
     /// Not the token: a mark that arrives late would hide that a transaction without a response has taken effect.
-    nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
+    ///
+    /// - Parameter isLeaseNew: whether the last lease was lost.
+    nonisolated(nonsending) mutating func mark(
+        isLeaseNew: Bool = false
+    ) async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
+        if isLeaseNew { lease = nil }
         try await renewLease()
-        let mark = TxnRequest.Operation.put(key: follower.keys.mark(token), value: Array(nextAttempt().utf8), lease: lease?.id ?? 0)
-        let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history)), mark])
-        let response = try await client.call(request, deadline: .now + client.callTimeout)
+        let write = TxnRequest.Operation.put(key: follower.keys.mark(token), value: Array(nextAttempt().utf8), lease: lease?.id ?? 0)
+        let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history)), write])
+        let response: TxnRequest.Response
+        do {
+            response = try await client.call(request, deadline: .now + client.callTimeout)
+        } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseNew {
+            return try await mark(isLeaseNew: true)
+        }
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
         identity.update(from: try Self.keyValue(in: response))
         return (response.header.revision, identity)
@@ -230,16 +240,6 @@ struct EtcdTransaction: Sendable {
 }
 
 extension EntryKeys {
-    func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }
-
-    fileprivate func mark(_ name: String) -> [UInt8] { reservedKey("mark/" + name) }
-
-    /// The attempt of a transaction that has written a token; nil for any other key.
-    func attempt(_ keyValue: KeyValue) -> String? {
-        guard case .reserved(let name?) = meaning(of: keyValue.key), name.hasPrefix("token/") else { return nil }
-        return String(decoding: keyValue.value, as: UTF8.self)
-    }
-
     /// The error for a name that cannot be a key.
     static func unusable(_ name: String) -> StorageError {
         .unencodable(key: name, reason: "a name in etcd may not be empty, nor have a NUL at its beginning or after a slash")

@@ -57,6 +57,19 @@ struct EntryKeys: Sendable, Hashable {
     }
 }
 
+extension EntryKeys {
+    func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }
+
+    /// The key that ``EtcdTransaction/mark(isLeaseNew:)`` writes.
+    func mark(_ name: String) -> [UInt8] { reservedKey("mark/" + name) }
+
+    /// The attempt of a transaction that has written a token; nil for any other key.
+    func attempt(_ keyValue: KeyValue) -> String? {
+        guard case .reserved(let name?) = meaning(of: keyValue.key), name.hasPrefix("token/") else { return nil }
+        return String(decoding: keyValue.value, as: UTF8.self)
+    }
+}
+
 extension String {
     /// Creates a string from UTF-8; nil if it is not valid.
     init?(validUTF8 bytes: ArraySlice<UInt8>) {

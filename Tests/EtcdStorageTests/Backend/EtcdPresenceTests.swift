@@ -177,10 +177,12 @@
                     return presence
                 }
                 // A renewal may take too long, and is repeated then.
-                var (renewals, stores) = (0, 0)
+                var (renewals, stores, later) = (0, 0, 0)
                 for await isStoring in requests {
                     if isStoring { stores += 1 } else { renewals += 1 }
-                    if stores > 0 && !isStoring || renewals == 100 { break }
+                    // A second one would follow the first renewal.
+                    if stores > 0 && !isStoring { later += 1 }
+                    if later == 2 || renewals == 100 { break }
                 }
                 keeping.cancel()
                 #expect(stores > 0)
@@ -207,6 +209,26 @@
             var transaction = EtcdTransaction(follower)
             await #expect(throws: EtcdFailure.self) { _ = try await transaction.mark() }
             #expect(!requests.elements.contains(TxnRequest().path))
+        }
+
+        @Test("The end of the history is found with another lease if the last one was revoked")
+        func revokedLease() async throws {
+            let requests = Recorder<String>()
+            let server = try GRPCServer { call in
+                guard call.receive() != nil else { return }
+                requests.record(call.path)
+                if call.path != TxnRequest().path { return call.respond(LeaseRequest.Response(lease: 7, timeToLive: 60).message) }
+                let isFirst = requests.elements.count { $0 == TxnRequest().path } == 1
+                if isFirst { return call.end(5, "etcdserver: requested lease not found") }
+                let header = ResponseHeader(clusterID: 7, revision: 9)
+                call.respond(TxnRequest.Response(header: header, succeeded: true, ranges: [[], nil]).message)
+            }
+            let configuration = EtcdConfiguration(
+                endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
+            let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+            var transaction = EtcdTransaction(follower)
+            #expect(try await transaction.mark().revision == 9)
+            #expect(requests.elements.count == 4)
         }
 
         @Test("A presence that ends while it is stored again has ended after the replica has come to its end, not to an earlier removal")
