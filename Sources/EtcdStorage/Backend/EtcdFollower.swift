@@ -81,6 +81,7 @@ final class EtcdFollower: Sendable {
             defer { state.failure = error }
             return state.failure == nil && state.replica != nil ? [.reachable(false)] : []
         case .refused(let error):
+            state.failure = error
             return state.replica == nil ? [] : [.failed(.unreadable(file: name, reason: "\(error)"))]
         case .events(let revision, let events):
             guard let outcome = state.replica?.apply(events, at: revision) else { return [] }

@@ -4,7 +4,8 @@ enum WatchStep: Sendable {
     case connected
     /// No member serves the watch: all were tried, and the last one failed with this error. They are tried again until one does.
     case disconnected(any Error)
-    /// All members have refused the client, the last one twice, which no renewed token has changed. After ``disconnected(_:)``.
+    /// Members have refused the client, as often as there are members and once more, and none has served it meanwhile. After
+    /// ``disconnected(_:)``.
     case refused(any Error)
     /// All events of one revision. Each revision is delivered once, in rising order since the last reset.
     case events(revision: Int64, [WatchEvent])
@@ -50,7 +51,7 @@ struct EtcdWatch: Sendable {
     private var progress: WatchProgress?
     // The attempts since a member has responded to a heartbeat or sent an event.
     private var failures = 0
-    // The consecutive attempts that members have refused.
+    // The attempts that members have refused since one has served the watch.
     private var refusals = 0
     // The last reported state; nil at first.
     private var isConnected: Bool?
@@ -88,9 +89,11 @@ struct EtcdWatch: Sendable {
                     isConnected = false
                     receive(.disconnected(error))
                 }
-                refusals = error.isRefusal ? refusals + 1 : 0
-                // The first may be that of a token that has expired.
-                if refusals == client.endpointCount + 1 { receive(.refused(error)) }
+                if error.isRefusal {
+                    refusals += 1
+                    // The first may be that of a token that has expired.
+                    if refusals == client.endpointCount + 1 { receive(.refused(error)) }
+                }
                 if let failure = error as? EtcdFailure {
                     // Members before 3.4.23 deny permission to a watch with an expired token.
                     if failure.isTokenRefused || failure.isPermissionDenied { await client.discardToken() }

@@ -110,7 +110,7 @@ extension EtcdFailure {
 }
 
 extension Error {
-    /// Whether a member can be reached, but refuses the client, its password or its certificate, or is not trusted.
+    /// Whether a member can be reached, but refuses the client, its password or its certificate, or there is no TLS session with it.
     var isRefusal: Bool {
         switch self {
         case let failure as EtcdFailure: return failure.isTokenRefused || failure.code == 3 || failure.isPermissionDenied

@@ -6,10 +6,13 @@ import Testing
 
 /// What a store reports when members respond that they do not serve its client any more.
 @Suite("Members that refuse the client", .timeLimit(.minutes(10))) struct EtcdRefusalTests {
-    /// - Parameter count: the number of refused watches.
-    private func member(refusing count: Int, after isWatched: DispatchSemaphore) throws -> ScriptedMember {
+    /// - Parameters:
+    ///   - count: the number of watches that are refused.
+    ///   - failing: the one among them that fails for another reason.
+    private func member(refusing count: Int, failing: Int?, after isWatched: DispatchSemaphore) throws -> ScriptedMember {
         let header = ResponseHeader(clusterID: 7, revision: 5)
         return try ScriptedMember(range: RangeRequest.Response(header: header, keyValues: [])) { number, connection in
+            if number == failing { return connection.end(14, "etcdserver: no leader") }
             if 1...count ~= number { return connection.end(7, "etcdserver: permission denied") }
             connection.create()
             if number == 0 {
@@ -28,9 +31,9 @@ import Testing
         return try await ObservableStore.open(EtcdBackend(configuration, timing: .patient))
     }
 
-    @Test("A store reports why it is refused, once", arguments: [2, 5])
-    func refused(count: Int) async throws {
-        #expect(try await reasons(count).filter { $0.contains("permission denied (code 7)") }.count == 1)
+    @Test("A store reports why it is refused, once, also if other members are down", arguments: [(2, nil), (5, nil), (3, 2), (7, 4)])
+    func refused(count: Int, failing: Int?) async throws {
+        #expect(try await reasons(count, failing).filter { $0.contains("permission denied (code 7)") }.count == 1)
     }
 
     @Test("A single refusal is not reported, as of a token that has expired and is renewed")
@@ -39,9 +42,9 @@ import Testing
     }
 
     /// The failures that a store reports until it is served again.
-    private func reasons(_ count: Int) async throws -> [String] {
+    private func reasons(_ count: Int, _ failing: Int? = nil) async throws -> [String] {
         let isWatched = DispatchSemaphore(value: 0)
-        let member = try member(refusing: count, after: isWatched)
+        let member = try member(refusing: count, failing: failing, after: isWatched)
         let store = try await open(member)
         let failures = store.failures
         var changes = store.allChanges().makeAsyncIterator()
