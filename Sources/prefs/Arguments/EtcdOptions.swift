@@ -17,6 +17,10 @@ extension EtcdConfiguration {
     /// the prefix of the keys.
     init(_ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment) throws(CommandError) {
         let operand = arguments.options[Self.optionName] ?? arguments.operands[0]
+        if operand.prefix(while: { $0 != "/" }).contains("@") {
+            // Without the operand, which may have the password.
+            throw .usage("no user belongs into ENDPOINTS: name it with --etcd-user, and its password in \(Self.passwordVariable)")
+        }
         guard let slash = operand.firstIndex(of: "/") else {
             throw .usage("etcd needs ENDPOINTS/PREFIX, such as localhost:2379/services/web: \(operand)")
         }

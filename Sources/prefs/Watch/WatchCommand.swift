@@ -63,7 +63,11 @@ struct WatchCommand {
     }
 
     fileprivate func run(_ output: Output) async throws {
-        if isTable { return try await displayTable(of: ObservableStore.open(storage.backend), output) }
+        if isTable {
+            // While it waits for a cluster; later, those of the terminal, which is restored before the end.
+            for number in [SIGINT, SIGTERM] { signal(number) { _ in _exit(0) } }
+            return try await displayTable(of: ObservableStore.open(storage.backend), output)
+        }
         // These end the process even while it waits for a cluster, or a write to a full pipe blocks.
         let signals = onSignals([SIGINT, SIGTERM]) { _ in exit(0) }
         output.onClose { exit(0) }

@@ -30,6 +30,14 @@ struct EtcdOptionsTests {
         }
     }
 
+    @Test("A password in the addresses is an error that does not have it", arguments: ["a", "a/b", "a,c/b"])
+    func passwordInAddress(rest: String) {
+        for user in ["root:secret", "root:se,cret"] {
+            let error = #expect(throws: CommandError.self) { try configuration("\(user)@\(rest)") }
+            #expect(error.map { "\($0)".contains("--etcd-user") && !"\($0)".contains("cret") } ?? false)
+        }
+    }
+
     @Test("An authority or a certificate encrypts connections")
     func encryption() throws {
         #expect(try configuration("a/b", ["etcd-cacert": "ca.pem"]).tls == .init(authorities: .certificates(.file("ca.pem"))))

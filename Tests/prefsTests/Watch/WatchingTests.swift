@@ -133,6 +133,23 @@ struct WatchingTests {
         #expect(result.text.hasSuffix("\u{1b}[?1049l"))
     }
 
+    @Test("Ctrl-C ends it with status 0 while a terminal waits for a cluster that does not respond", .enabled(if: isInstalled("python3")))
+    func tableBefore() async throws {
+        let script = """
+            import os, pty, socket, sys
+            server = socket.create_server(('127.0.0.1', 0))
+            arguments = [*sys.argv[1:], '--etcd', '127.0.0.1:%d/prefix' % server.getsockname()[1]]
+            child, terminal = pty.fork()
+            if child == 0: os.execv(sys.argv[1], arguments)
+            connection = server.accept()
+            os.write(terminal, b'\\x03')
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            """
+        let result = try await Subprocess.finished(
+            "python3", ["-c", script, Subprocess.executable("prefs").path, "watch"], environment: ["TERM": "xterm"])
+        #expect(result.status == 0, "\(result.errors)")
+    }
+
     @Test("A terminal gets colors, unless NO_COLOR is set", .enabled(if: isInstalled("python3")))
     func colours() async throws {
         let script = "import os,pty,sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
