@@ -39,11 +39,8 @@ final class FileReplacement {
     init(
         of target: ResolvedPath, successorOf old: FileStatus?, over base: FileIdentity?, protection: FileProtection?, calls: FileSystemCalls
     ) {
-        self.target = target
-        self.old = old
-        self.base = base
-        self.protection = protection
-        self.calls = calls
+        (self.target, self.old, self.base) = (target, old, base)
+        (self.protection, self.calls) = (protection, calls)
     }
 
     /// The identity of the new file before it was renamed; nil after the end.
@@ -193,17 +190,18 @@ extension FileReplacement {
         guard isCurrent, let found = try calls.readFile(at: target), found.identity == base, try save(bytes, to: copy) else { return false }
         return try reporting { () throws(SystemError) in
             step = "writing into the file; when it is opened next, its new content is restored from \(copy.path)"
-            let descriptor = try calls.openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { calls.discardFile(temporary.path) }
+            progress = .isUncertain
+            let descriptor = try calls.openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
             var file = TemporaryFile(path: target, descriptor: descriptor, random: temporary.random)
             do throws(SystemError) {
                 // The copy would be written into that file as well.
                 guard try calls.isFile(descriptor, base) else {
                     step = "another file was put in its place; removing the copy \(copy.path)"
                     try calls.removeDurably(copy)
+                    progress = .isMounted
                     throw SystemError(EBUSY)
                 }
-                progress = .isUncertain
                 do throws(SystemError) {
                     try calls.overwrite(descriptor, with: bytes)
                     try file.synchronize(calls)
@@ -244,7 +242,9 @@ extension FileReplacement {
             return true
         } catch {
             guard case .unwritable(_, let reason, _) = error else { throw error }
-            throw .unwritable(file: target.path, reason: "its copy \(copy.path) cannot be written: \(reason)")
+            let isLeft = saved.isInPlace && calls.ifPossible({ () throws(SystemError) in try calls.removeDurably(copy) }) == nil
+            let outcome: StorageError.EditOutcome? = isLeft ? .unknown : nil
+            throw .unwritable(file: target.path, reason: "its copy \(copy.path) cannot be written: \(reason)", edits: outcome)
         }
     }
 }

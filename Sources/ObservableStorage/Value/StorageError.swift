@@ -86,6 +86,13 @@ public enum StorageError: Error, Sendable, Hashable {
         case logged
         /// They are lost, because the store or the process ended before they could be written.
         case lost(keys: [String])
+
+        fileprivate var isWithoutEffect: Bool {
+            switch self {
+            case .rolledBack, .lost: true
+            case .kept, .notDurable, .unknown, .logged: false
+            }
+        }
     }
 }
 
@@ -118,8 +125,8 @@ extension StorageError {
     /// The same error with the outcome of the edits of the call that failed.
     func with(_ edits: EditOutcome) -> StorageError {
         switch self {
-        // The content of the file was not rolled back.
-        case .unwritable(_, _, .notDurable) where edits == .rolledBack, .unwritable(_, _, .unknown) where edits == .rolledBack: self
+        // The content of the file was neither rolled back nor lost.
+        case .unwritable(_, _, .notDurable) where edits.isWithoutEffect, .unwritable(_, _, .unknown) where edits.isWithoutEffect: self
         case .unreadable(let file, let reason, _): .unreadable(file: file, reason: reason, edits: edits)
         case .malformed(let file, let offset, let line, let column, let reason, _):
             .malformed(file: file, offset: offset, line: line, column: column, reason: reason, edits: edits)

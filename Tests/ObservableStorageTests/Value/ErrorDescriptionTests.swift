@@ -44,6 +44,15 @@ struct ErrorDescriptionTests {
         #expect(other == "other: locked by another process for more than 1.0 seconds")
     }
 
+    @Test(
+        "Edits that are in the file, or may be, are neither rolled back nor lost",
+        arguments: [StorageError.EditOutcome.notDurable, .unknown])
+    func inFile(outcome: StorageError.EditOutcome) {
+        let error = StorageError.unwritable(file: "list", reason: "full", edits: outcome)
+        #expect(error.with(.rolledBack) == error && error.with(.lost(keys: ["a"])) == error)
+        #expect(error.with(.kept) == .unwritable(file: "list", reason: "full", edits: .kept))
+    }
+
     @Test("Several errors have a line each")
     func several() {
         let errors = StorageError.several([.several(Self.errors), .closed])
