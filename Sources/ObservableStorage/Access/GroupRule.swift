@@ -54,8 +54,8 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
 
     private func keepLastValid(_ snapshot: StoreSnapshot) {
         state.take { state -> StoreSnapshot? in
-            state.reported = nil
             guard state.lastValid.revision <= snapshot.revision else { return nil }
+            state.reported = nil
             defer { state.lastValid = snapshot }
             return state.lastValid
         }

@@ -141,8 +141,8 @@ extension ObservableStore {
         _ key: StorageKey<Value>, storing stored: PropertyListValue?, over entry: StoredEntry? = nil, after checks: inout Int,
         muting token: ObservationToken? = nil
     ) throws(StorageError) -> Bool {
-        func change(at revision: UInt64?) throws(StorageError) -> Bool {
-            try synchronizer.change(muting: token) { (state) throws(StorageError) in
+        func change(at revision: UInt64?, whenMade: () -> Void = {}) throws(StorageError) -> Bool {
+            try synchronizer.change(muting: token, whenMade: whenMade) { (state) throws(StorageError) in
                 var present = entry == nil ? nil : state.entry(key.definition.entryName)
                 present?.override = nil
                 guard present == entry, revision == nil || revision == state.revision else { return nil }
@@ -154,9 +154,9 @@ extension ObservableStore {
         let (keepLastValid, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in
             try rule.check(found.applying(try key.edits(storing: stored) { found.values[$0] }), layers)
         }
-        let isDone = try change(at: found.revision)
-        if isDone { keepLastValid() } else if let name = changed.min() { throw .nestedEdit(key: name) }
-        return isDone
+        if try change(at: found.revision, whenMade: keepLastValid) { return true }
+        if let name = changed.min() { throw .nestedEdit(key: name) }
+        return false
     }
 
     /// Stores a key's value under its present name and in its present type, as setting the key does, with the origin

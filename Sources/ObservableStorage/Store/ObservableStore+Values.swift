@@ -129,7 +129,8 @@ extension ObservableStore: KeyValueAccess {
     ///   - key: the key.
     ///   - token: the writer's own subscription, which does not receive this change.
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``, ``StorageError/mandatory(key:)``,
-    ///   ``StorageError/discardedScene(key:)`` or ``StorageError/closed``; nothing changes then.
+    ///   ``StorageError/discardedScene(key:)``, ``StorageError/invalidGroup(group:reason:)``, ``StorageError/nestedEdit(key:)`` or
+    ///   ``StorageError/closed``; nothing changes then.
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {

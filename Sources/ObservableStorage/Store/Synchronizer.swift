@@ -221,11 +221,13 @@ actor Synchronizer {
 
     /// Changes the entries in memory, schedules a flush of the edits, and notifies observers.
     ///
-    /// - Parameter body: makes changes; returns nil if the entries are not those on which these depend.
+    /// - Parameters:
+    ///   - whenMade: called after the changes are made, before observers are notified.
+    ///   - body: makes changes; returns nil if the entries are not those on which these depend.
     /// - Returns: false if the closure has returned nil.
     @discardableResult
     nonisolated func change<Failure: Error>(
-        muting token: ObservationToken? = nil, _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]?
+        muting token: ObservationToken? = nil, whenMade: () -> Void = {}, _ body: (inout EntryCacheState) throws(Failure) -> [EntryChange]?
     ) throws(Failure) -> Bool {
         var isMade = false
         let (deliveries, needsFlush) = try cache.change(muting: token?.subscriptionID ?? 0) { (state) throws(Failure) in
@@ -234,6 +236,7 @@ actor Synchronizer {
             return changes ?? []
         }
         if needsFlush { scheduleFlush() }
+        if isMade { whenMade() }
         // Last, because a listener may be slow.
         cache.deliver(deliveries)
         return isMade

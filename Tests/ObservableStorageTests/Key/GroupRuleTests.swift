@@ -56,6 +56,25 @@ struct GroupRuleTests {
         withExtendedLifetime((token, tokens)) {}
     }
 
+    @Test("A listener that makes the values invalid reads the valid ones that were just set, and the error is reported once")
+    func invalidInListener() async throws {
+        let failures = store.failures
+        let upper = StorageKey("span", "upper", default: 10)
+        let read = Recorder<Int>()
+        let token = settings.addUpdateListener(for: \.lower) { [store, settings] _ in
+            // A key without the rule.
+            store[upper] = 0
+            read.record(settings.lower)
+        }
+        settings.lower = 3
+        #expect(read.elements == [3] && settings.lower == 3)
+        token.cancel()
+        try await store.close()
+        var reasons: [StorageError] = []
+        for await failure in failures { reasons.append(failure) }
+        #expect(reasons == [reversed(3, 0)])
+    }
+
     @Test("A listener can do so, and is refused what is not valid")
     func inListener() async throws {
         let errors = Recorder<StorageError>()
