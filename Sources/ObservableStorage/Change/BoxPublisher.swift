@@ -137,6 +137,11 @@ class BoxPublisher: @unchecked Sendable {
 
     /// Puts one box into all slots, and resumes the waiting readers.
     private static func fill(_ subscriptions: [Subscription], with box: AnyBox) {
+        // Usually one, for which no list is made.
+        if subscriptions.count == 1 {
+            subscriptions[0].slot?.send(box)
+            return
+        }
         var readers: [LatestSlot.Reader] = []
         for subscription in subscriptions {
             if let reader = subscription.slot?.put(box) { readers.append(reader) }

@@ -3,7 +3,7 @@ import PropertyListCoding
 // Subscribing to entries, and notifying those who observe them.
 extension EntryCache {
     func post(
-        _ change: EntryChange, among changes: inout ChangesByKey, to state: inout EntryCacheState, muting muted: UInt64,
+        _ change: EntryChange, among changes: inout ChangesByKey?, to state: inout EntryCacheState, muting muted: UInt64,
         _ deliveries: inout Deliveries
     ) {
         for observers in change.entry.content.observers {
@@ -110,11 +110,11 @@ extension EntryChange {
     /// affect them.
     ///
     /// - Parameters:
-    ///   - changes: all changes of the same revision.
+    ///   - changes: all changes of the same revision; nil if there are no others.
     ///   - state: the state after them.
-    func affecting(_ name: EntryName, among changes: inout ChangesByKey, in state: inout EntryCacheState) -> EntryChange? {
+    func affecting(_ name: EntryName, among changes: inout ChangesByKey?, in state: inout EntryCacheState) -> EntryChange? {
         if name.path.isEmpty, !name.hasOthers, !state.layers.hidesStored(name) { return self }
-        let parts = name.hasOthers ? name.all.flatMap { changes[$0] } : [self]
+        let parts = name.hasOthers && changes != nil ? name.all.flatMap { changes?[$0] ?? [] } : [self]
         func part(_ entry: String) -> EntryChange? { entry == key ? self : parts.first { $0.key == entry } }
         // The changes of one step are delivered as one: with that of the key's own entry, or else with the first.
         guard (part(name.own) ?? parts.min { $0.key < $1.key })?.key == key else { return nil }

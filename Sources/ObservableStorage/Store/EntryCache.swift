@@ -61,9 +61,9 @@ final class EntryCache: Sendable {
         let taken = try state.take { (state) throws(Failure) in
             let changes = try body(&state)
             var (deliveries, removed) = (Deliveries(), [Entry]())
-            var related = ChangesByKey(changes)
+            var all = changes.count > 1 ? ChangesByKey(changes) : nil
             for change in changes {
-                post(change, among: &related, to: &state, muting: muted, &deliveries)
+                post(change, among: &all, to: &state, muting: muted, &deliveries)
                 if change.isRemoval { removed.append(change.entry) }
             }
             return (
@@ -98,8 +98,8 @@ final class EntryCache: Sendable {
                 if value == nil { removed = entry }
                 if state.postsAllChanges || !entry.content.observers.isEmpty || entry.isTracked {
                     let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
-                    var (related, posted) = (ChangesByKey([change]), Deliveries())
-                    post(change, among: &related, to: &state, muting: muted, &posted)
+                    var (all, posted): (ChangesByKey?, Deliveries) = (nil, Deliveries())
+                    post(change, among: &all, to: &state, muting: muted, &posted)
                     deliveries = posted
                 }
             }

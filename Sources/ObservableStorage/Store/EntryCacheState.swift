@@ -208,9 +208,9 @@ struct EntryCacheState: Sendable {
                     entry, &replaced, in: revision, isEdit: isEdit, condition: condition, principal: principal,
                     paths: paths.isEmpty ? nil : paths[name])
             else { continue }
-            var change = change(entry, from: replaced, to: value, origin: origin, revision: revision)
-            if !isEdit { change.storageRevision = storageRevision }
-            changes.append(change)
+            changes.append(
+                change(
+                    entry, from: replaced, to: value, origin: origin, revision: revision, storageRevision: isEdit ? nil : storageRevision))
             if isEdit, log.isOn, let pending = entry.content.pending {
                 logged += pending.logged(name, at: paths[name], over: replaced.value, value, sequence: revision)
             }
@@ -223,16 +223,19 @@ struct EntryCacheState: Sendable {
 
     /// The change that describes an edit already made to an entry.
     func change(
-        _ entry: Entry, from old: Entry.Replaced, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64
+        _ entry: Entry, from old: Entry.Replaced, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64,
+        storageRevision: StorageRevision? = nil
     ) -> EntryChange {
         let name = EntryName(own: entry.name)
         let registered = layers.fallback(of: name)
         return EntryChange(
             key: entry.name, old: StoredEntry(stored: old.value, registered: registered),
             new: StoredEntry(stored: new, registered: registered),
-            earlier: EarlierValues(
-                stored: old.history?.value.earlier(name) ?? [], registered: registered == nil ? [] : layers.earlier(.registered, name)),
-            history: old.history, isRemoval: new == nil, origin: origin, revision: revision, entry: entry, version: entry.version)
+            earlier: registered == nil
+                ? nil
+                : EarlierValues(stored: old.history?.value.earlier(name) ?? [], registered: layers.earlier(.registered, name)),
+            history: old.history, isRemoval: new == nil, origin: origin, revision: revision, storageRevision: storageRevision, entry: entry,
+            version: entry.version)
     }
 
     mutating func current(_ name: EntryName) -> EntryChange {

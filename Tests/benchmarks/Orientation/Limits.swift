@@ -42,6 +42,27 @@ enum Limits {
             return try Pair(subject: whole.work.settled, baseline: Committing.bareCommit(of: bytes, in: place), tearDown: whole.end)
         },
         Row(
+            "limit.one", "wake one task that waits, with an `AsyncStream` around it, on the writer's thread, and nothing else",
+            against: "one buffering `AsyncStream`"
+        ) { _ in
+            let (seat, arrivals) = (Seat(), Countdown())
+            let reader = stream(seat) { value in
+                consume(value)
+                arrivals.arrive()
+            }
+            let (baseline, tasks) = await Readers.bareTell(1, \.end)
+            let work = Work { count in
+                var total = 0.0
+                for value in 0..<count {
+                    total += await arrivals.time(1) { seat.put(value)?.resume(returning: value) }.end
+                }
+                return total / Double(count)
+            }
+            return Pair(subject: work, baseline: baseline) {
+                for task in tasks + [reader] { task.cancel() }
+            }
+        },
+        Row(
             "limit.external", "another process's change, 100 keys: on a second queue the file is read, its value yielded if it is another",
             against: "system's event, Dispatch handler, `AsyncStream` element, nothing read"
         ) { place in
