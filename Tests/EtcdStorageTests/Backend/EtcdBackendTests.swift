@@ -35,8 +35,11 @@
             return try EtcdBackend(configuration, timing: timing)
         }
 
-        func client() throws -> EtcdClient {
-            try EtcdClient(configuration)
+        /// - Parameter endpoint: that of another server than the cluster's.
+        func client(of endpoint: String? = nil) throws -> EtcdClient {
+            var configuration = configuration
+            if let endpoint { configuration.endpoints = [endpoint] }
+            return try EtcdClient(configuration)
         }
 
         var keys: EntryKeys { EntryKeys(prefix: prefix) }

@@ -23,6 +23,17 @@
             return try #require(try await fixture.client().call(range, deadline: .now + .seconds(60)).details).lease
         }
 
+        /// - Parameter renewals: how often a lease is renewed during its time to live.
+        private func follower(
+            of server: GRPCServer, requestTimeout: Duration = .seconds(300), renewals: Int = 3
+        ) throws -> EtcdFollower {
+            let configuration = EtcdConfiguration(
+                endpoints: [server.endpoint.description], prefix: "", requestTimeout: requestTimeout, connectTimeout: requestTimeout)
+            var timing = EtcdWatch.Timing()
+            timing.renewals = renewals
+            return EtcdFollower(try EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd", timing: timing)
+        }
+
         private func revoke(_ lease: Int64, _ fixture: EtcdFixture) async throws {
             let revoke = LeaseRequest.revoke(lease)
             _ = try await fixture.client().call(revoke, deadline: .now + .seconds(60))
@@ -48,9 +59,7 @@
                 requests.record(request)
                 if requests.elements.count == 1 { call.closeConnection() } else { call.end(5, "etcdserver: requested lease not found") }
             }
-            let configuration = EtcdConfiguration(
-                endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
-            let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+            let follower = try follower(of: server)
             let presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
             #expect(try await presence.end() == nil)
             #expect(requests.elements.count == 2)
@@ -66,32 +75,12 @@
                 if let other { try await fixture.put("workers/7", other) } else { try await fixture.delete("workers/7") }
             }
             if isReplacing { try await fixture.put("workers/7", [6]) }
-            // A member that loses the first request to store, or its response, while another process writes the entry.
-            let requests = Recorder<[UInt8]>()
-            let server = try GRPCServer { call in
-                guard let message = call.receive() else { return }
-                let isStoring = call.path == TxnRequest().path
-                if isStoring { requests.record(message) }
-                let isLost = isStoring && requests.elements.count == 1
-                Task {
-                    do {
-                        if arrives || !isLost {
-                            let response = try await EtcdCall.response(to: message, call.path, of: fixture.cluster.ports[0])
-                            if !isLost {
-                                call.send(bytes: response.body)
-                                return call.end()
-                            }
-                        }
-                        try await write()
-                        call.closeConnection()
-                    } catch {
-                        call.end(13, "\(error)")
-                    }
-                }
+            // While another process writes the entry.
+            let (endpoint, requests) = try GRPCServer.forwarding(to: fixture.cluster.ports[0], losing: 1, arrives: arrives) { call, _ in
+                try await write()
+                call.closeConnection()
             }
-            var configuration = fixture.configuration
-            configuration.endpoints = [server.endpoint.description]
-            let follower = try EtcdFollower(EtcdClient(configuration), fixture.keys, named: "etcd")
+            let follower = try EtcdFollower(fixture.client(of: endpoint), fixture.keys, named: "etcd")
             var presence = EtcdPresence(
                 "workers/7", key: fixture.keys.start + "workers/7".utf8, value: [1], timeToLive: .seconds(600), follower)
             try await presence.store(isReplacing: isReplacing)
@@ -119,9 +108,7 @@
                     isRefused.exchange(true)
                     call.reset(HTTP2ErrorCode.refusedStream)
                 }
-                let configuration = EtcdConfiguration(
-                    endpoints: [server.endpoint.description], prefix: "", requestTimeout: time, connectTimeout: time)
-                let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+                let follower = try follower(of: server, requestTimeout: time)
                 var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
                 do {
                     try await presence.store(isReplacing: true)
@@ -157,11 +144,7 @@
                             ? TxnRequest.Response(header: header, succeeded: true).message
                             : LeaseRequest.Response(lease: 7, timeToLive: 60).message)
                 }
-                let configuration = EtcdConfiguration(
-                    endpoints: [server.endpoint.description], prefix: "", requestTimeout: time, connectTimeout: time)
-                var timing = EtcdWatch.Timing()
-                timing.renewals = 600
-                let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd", timing: timing)
+                let follower = try follower(of: server, requestTimeout: time, renewals: 600)
                 var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
                 do {
                     try await presence.store(isReplacing: false)
@@ -201,9 +184,7 @@
                 requests.record(call.path)
                 call.respond(call.path == TxnRequest().path ? TxnRequest.Response(succeeded: true).message : granted.message)
             }
-            let configuration = EtcdConfiguration(
-                endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
-            let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+            let follower = try follower(of: server)
             var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
             await #expect(throws: EtcdFailure.self) { try await presence.store(isReplacing: true) }
             var transaction = EtcdTransaction(follower)
@@ -223,9 +204,7 @@
                 let header = ResponseHeader(clusterID: 7, revision: 9)
                 call.respond(TxnRequest.Response(header: header, succeeded: true, ranges: [[], nil]).message)
             }
-            let configuration = EtcdConfiguration(
-                endpoints: [server.endpoint.description], prefix: "", requestTimeout: .seconds(300), connectTimeout: .seconds(300))
-            let follower = try EtcdFollower(EtcdClient(configuration), EntryKeys(prefix: ""), named: "etcd")
+            let follower = try follower(of: server)
             var transaction = EtcdTransaction(follower)
             #expect(try await transaction.mark().revision == 9)
             #expect(requests.elements.count == 4)
@@ -234,34 +213,12 @@
         @Test("A presence that ends while it is stored again has ended after the replica has come to its end, not to an earlier removal")
         func storedAgainAtEnd() async throws {
             let fixture = try await EtcdFixture()
-            // A member that loses the response to the second request to store.
-            let requests = Recorder<[UInt8]>()
             let (isStored, stored) = AsyncStream<Void>.makeStream()
-            let server = try GRPCServer { call in
-                guard let message = call.receive() else { return }
-                let isStoring = call.path == TxnRequest().path
-                if isStoring { requests.record(message) }
-                let isLost = isStoring && requests.elements.count == 2
-                Task {
-                    do {
-                        let response = try await EtcdCall.response(to: message, call.path, of: fixture.cluster.ports[0])
-                        if isLost {
-                            stored.yield()
-                        } else {
-                            call.send(bytes: response.body)
-                            call.end()
-                        }
-                    } catch {
-                        call.end(13, "\(error)")
-                    }
-                }
-            }
-            var configuration = fixture.configuration
-            configuration.endpoints = [server.endpoint.description]
+            let (endpoint, _) = try GRPCServer.forwarding(to: fixture.cluster.ports[0], losing: 2) { _, _ in stored.yield() }
             let key = fixture.keys.start + "workers/7".utf8
             var timing = EtcdWatch.Timing()
             timing.renewals = 6_000
-            let follower = EtcdFollower(try EtcdClient(configuration), fixture.keys, named: "etcd", timing: timing)
+            let follower = try EtcdFollower(fixture.client(of: endpoint), fixture.keys, named: "etcd", timing: timing)
             var presence = EtcdPresence(
                 "workers/7", key: key, value: try ("here" as PropertyListValue).etcdBytes(for: "workers/7"), timeToLive: .seconds(600),
                 follower)

@@ -25,13 +25,10 @@
                 requests.record(request)
                 if requests.elements.count == 1 { call.closeConnection() } else { call.end(7, "etcdserver: permission denied") }
             }
-            var configuration = fixture.configuration
-            configuration.endpoints = ["127.0.0.1:\(silent.endpoint.port)"]
-
             let grant = LeaseRequest.grant(timeToLive: 600)
             let lease = try await client.call(grant, deadline: .now + .seconds(60)).lease
             var transaction = EtcdTransaction(follower)
-            transaction.client = try EtcdClient(configuration)
+            transaction.client = try fixture.client(of: silent.endpoint.description)
             transaction.lease = (lease, .now + .seconds(300))
             var entries = view.entries.stored(at: view.entries.revision)
             (entries.readKeys, transaction.identity) = ([], 7)
@@ -71,30 +68,11 @@
             follower.start()
             defer { follower.stop() }
             let view = try await follower.current(until: .now + .seconds(60))
-            // A member that loses its first response.
-            let requests = Recorder<[UInt8]>()
-            let server = try GRPCServer { call in
-                guard let request = call.receive() else { return }
-                requests.record(request)
-                let isLost = requests.elements.count == 1
-                Task {
-                    do {
-                        let response = try await EtcdCall.response(to: request, call.path, of: fixture.cluster.ports[0])
-                        if isLost { return call.closeConnection() }
-                        call.send(bytes: response.body)
-                        call.end()
-                    } catch {
-                        Issue.record(error)
-                        call.closeConnection()
-                    }
-                }
-            }
-            var configuration = fixture.configuration
-            configuration.endpoints = ["127.0.0.1:\(server.endpoint.port)"]
+            let (endpoint, requests) = try GRPCServer.forwarding(to: fixture.cluster.ports[0], losing: 1)
             var transaction = EtcdTransaction(follower)
             let grant = LeaseRequest.grant(timeToLive: 600)
             transaction.lease = (try await client.call(grant, deadline: .now + .seconds(60)).lease, .now + .seconds(300))
-            transaction.client = try EtcdClient(configuration)
+            transaction.client = try fixture.client(of: endpoint)
             var entries = view.entries.stored(at: view.entries.revision)
             entries.readKeys = ["a"]
             entries["a"] = 1
@@ -110,32 +88,13 @@
             follower.start()
             defer { follower.stop() }
             let view = try await follower.current(until: .now + .seconds(60))
-            // A member that loses the response to the second transaction.
-            let requests = Recorder<[UInt8]>()
-            let server = try GRPCServer { call in
-                guard let request = call.receive() else { return }
-                let path = call.path
-                if path == TxnRequest().path { requests.record(request) }
-                let isLost = path == TxnRequest().path && requests.elements.count == 2
-                Task {
-                    do {
-                        let response = try await EtcdCall.response(to: request, path, of: fixture.cluster.ports[0])
-                        if isLost {
-                            _ = try await EtcdCall.response(to: requests.elements[0], path, of: fixture.cluster.ports[0])
-                            return call.closeConnection()
-                        }
-                        call.send(bytes: response.body)
-                        call.end()
-                    } catch {
-                        Issue.record(error)
-                        call.closeConnection()
-                    }
-                }
+            let port = fixture.cluster.ports[0]
+            let (endpoint, _) = try GRPCServer.forwarding(to: port, losing: 2) { call, transactions in
+                _ = try await EtcdCall.send(transactions[0], as: TxnRequest(), to: port)
+                call.closeConnection()
             }
-            var configuration = fixture.configuration
-            configuration.endpoints = ["127.0.0.1:\(server.endpoint.port)"]
             var transaction = EtcdTransaction(follower)
-            transaction.client = try EtcdClient(configuration)
+            transaction.client = try fixture.client(of: endpoint)
             _ = try await transaction.mark()
             var entries = view.entries.stored(at: view.entries.revision)
             entries.readKeys = []
