@@ -55,9 +55,7 @@ struct EtcdTransaction: Sendable {
     private nonisolated(nonsending) mutating func send(
         _ entries: StorageEntries, over earlier: StorageEntries
     ) async throws -> StorageEntries? {
-        try await renewLease()
         let attempt = nextAttempt()
-        var isLeaseLost = false
         follower.expect(attempt, storing: entries, over: earlier)
         // A later event still resolves an unknown outcome.
         defer { if unknown == nil { follower.forget(attempt) } }
@@ -65,10 +63,10 @@ struct EtcdTransaction: Sendable {
             guard let request = try request(entries, over: earlier, attempt) else { return nil }
             let response: TxnRequest.Response
             do {
-                response = try await client.call(request, deadline: .now + client.callTimeout)
+                response = try await call(request, writing: tokenKey, attempt)
             } catch let failure as EtcdFailure where failure.isTooLarge {
                 // Too many bytes are those of values: fewer comparisons would only make later transactions less exact.
-                guard failure.isForOperations, request.compares.count > request.success.count, maximumCompares > 0 else {
+                guard failure.isForOperations, request.compares.count > request.success.count + 1, maximumCompares > 0 else {
                     throw refusal(of: entries, failure)
                 }
                 // Fewer, until the cluster takes them: at last one of all entries.
@@ -87,11 +85,6 @@ struct EtcdTransaction: Sendable {
                 guard let storedRevision else { throw refusal(of: entries, failure) }
                 revision = before
                 return try await stored(attempt, at: storedRevision)
-            } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
-                // Someone has revoked it, or the cluster is another one.
-                (isLeaseLost, lease) = (true, nil)
-                try await renewLease()
-                continue
             }
             if response.succeeded { return try await stored(attempt, at: response.header.revision) }
             let written = try Self.keyValue(in: response)
@@ -101,28 +94,37 @@ struct EtcdTransaction: Sendable {
             guard found != revision else { return nil }
             // The token has expired, or its previous transaction took effect after its deadline.
             (revision, lease) = (found, nil)
-            try await renewLease()
+        }
+    }
+
+    /// Sends a request that also writes a reserved key with the lease; once more with a new one if the cluster does not have it, because
+    /// someone has revoked it, or it is another cluster.
+    private nonisolated(nonsending) mutating func call(
+        _ request: TxnRequest, writing key: [UInt8], _ value: String
+    ) async throws -> TxnRequest.Response {
+        var isLeaseLost = false
+        while true {
+            // Well before the old one expires.
+            if lease.map({ .now >= $0.renewal }) ?? true {
+                let granted = try await client.grantLease(timeToLive: Self.timeToLive)
+                lease = (granted.lease, .now + .seconds(Self.timeToLive / 2))
+            }
+            var request = request
+            request.success.append(.put(key: key, value: Array(value.utf8), lease: lease?.id ?? 0))
+            do {
+                return try await client.call(request, deadline: .now + client.callTimeout)
+            } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
+                (isLeaseLost, lease) = (true, nil)
+            }
         }
     }
 
     /// Writes a key of its own, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
     ///
     /// Not the token: a mark that arrives late would hide that a transaction without a response has taken effect.
-    ///
-    /// - Parameter isLeaseNew: whether the last lease was lost.
-    nonisolated(nonsending) mutating func mark(
-        isLeaseNew: Bool = false
-    ) async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
-        if isLeaseNew { lease = nil }
-        try await renewLease()
-        let write = TxnRequest.Operation.put(key: follower.keys.mark(token), value: Array(nextAttempt().utf8), lease: lease?.id ?? 0)
-        let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history)), write])
-        let response: TxnRequest.Response
-        do {
-            response = try await client.call(request, deadline: .now + client.callTimeout)
-        } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseNew {
-            return try await mark(isLeaseNew: true)
-        }
+    nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
+        let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history))])
+        let response = try await call(request, writing: follower.keys.mark(token), nextAttempt())
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
         identity.update(from: try Self.keyValue(in: response))
         return (response.header.revision, identity)
@@ -178,10 +180,8 @@ struct EtcdTransaction: Sendable {
     private nonisolated(nonsending) mutating func prevent(_ attempt: String) async throws -> Int64? {
         // It may have expired, or belong to another cluster.
         lease = nil
-        try await renewLease()
-        let request = TxnRequest(
-            compares: [tokenCompare], success: [tokenWrite(nextAttempt())], failure: [.range(RangeRequest(key: tokenKey))])
-        let response = try await client.call(request, deadline: .now + client.callTimeout)
+        let request = TxnRequest(compares: [tokenCompare], failure: [.range(RangeRequest(key: tokenKey))])
+        let response = try await call(request, writing: tokenKey, nextAttempt())
         let written = response.succeeded ? nil : try Self.keyValue(in: response)
         revision = response.succeeded ? response.header.revision : written?.modRevision ?? 0
         return written?.value == Array(attempt.utf8) ? revision : nil
@@ -200,10 +200,6 @@ struct EtcdTransaction: Sendable {
     }
 
     private var tokenCompare: TxnRequest.Compare { TxnRequest.Compare(key: tokenKey, modRevision: revision) }
-
-    private func tokenWrite(_ attempt: String) -> TxnRequest.Operation {
-        .put(key: tokenKey, value: Array(attempt.utf8), lease: lease?.id ?? 0)
-    }
 
     private func request(_ entries: StorageEntries, over earlier: StorageEntries, _ attempt: String) throws -> TxnRequest? {
         let names = entries.editedKeys.sorted()
@@ -226,16 +222,8 @@ struct EtcdTransaction: Sendable {
         }
         request.add(history)
         if deletes { request.success.append(.put(key: follower.keys.fence, value: Array(attempt.utf8))) }
-        request.success.append(tokenWrite(attempt))
         request.failure = [.range(RangeRequest(key: tokenKey))]
         return request
-    }
-
-    /// Grants a new lease well before the old one expires.
-    private nonisolated(nonsending) mutating func renewLease() async throws {
-        if let lease, .now < lease.renewal { return }
-        let granted = try await client.grantLease(timeToLive: Self.timeToLive)
-        lease = (granted.lease, .now + .seconds(Self.timeToLive / 2))
     }
 }
 

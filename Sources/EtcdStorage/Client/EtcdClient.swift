@@ -100,12 +100,16 @@ actor EtcdClient {
 
     /// Grants a lease with a time to live in seconds.
     func grantLease(timeToLive: Int64) async throws -> LeaseRequest.Response {
-        let granted = try await call(LeaseRequest.grant(timeToLive: timeToLive), deadline: .now + callTimeout)
-        // Keys with lease 0 would never expire.
-        guard granted.lease != 0, granted.timeToLive > 0 else {
-            throw EtcdFailure(code: nil, message: "the response is not etcd's: it grants no lease; check what serves at the address")
+        let granted: LeaseRequest.Response
+        do {
+            granted = try await call(LeaseRequest.grant(timeToLive: timeToLive), deadline: .now + callTimeout)
+        } catch let unavailable as EtcdUnavailable {
+            // A lease without keys has no effect.
+            throw EtcdUnavailable(error: unavailable.error, mayHaveArrived: false)
         }
         return granted
+        // Keys with lease 0 would never expire.
+        guard granted.lease != 0, granted.timeToLive > 0 else { throw EtcdFailure(foreign: "it grants no lease") }
     }
 
     /// Begins a watch at the preferred member.

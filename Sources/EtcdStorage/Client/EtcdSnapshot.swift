@@ -12,21 +12,15 @@ struct EtcdSnapshot: Sendable, Hashable {
         for unread in page.unread {
             let keyValue = try KeyValue(unread: unread)
             let isNext = last.map { $0.lexicographicallyPrecedes(keyValue.key) } ?? !keyValue.key.lexicographicallyPrecedes(range.key)
-            guard isNext else { throw EtcdFailure(page: "its keys are not in their order, each once") }
+            guard isNext else { throw EtcdFailure(foreign: "its keys are not in their order, each once") }
             last = keyValue.key
             keyValues.append(keyValue)
         }
         // NUL means that the range has no end.
         if let last, range.rangeEnd != [0], !last.lexicographicallyPrecedes(range.rangeEnd) {
-            throw EtcdFailure(page: "it has keys that are not in the range")
+            throw EtcdFailure(foreign: "it has keys that are not in the range")
         }
         return keyValues[start...]
-    }
-}
-
-extension EtcdFailure {
-    fileprivate init(page reason: String) {
-        self.init(code: nil, message: "the response is not etcd's: \(reason); check what serves at the address")
     }
 }
 
@@ -117,9 +111,9 @@ extension EtcdClient {
             do {
                 let page = try await call(request, deadline: .now + timeout)
                 guard page.unread.count <= request.limit else {
-                    throw EtcdFailure(page: "it has \(page.unread.count) keys instead of at most \(request.limit)")
+                    throw EtcdFailure(foreign: "it has \(page.unread.count) keys instead of at most \(request.limit)")
                 }
-                guard !page.hasMore || !page.unread.isEmpty else { throw EtcdFailure(page: "it has no keys, although there are more") }
+                guard !page.hasMore || !page.unread.isEmpty else { throw EtcdFailure(foreign: "it has no keys, although there are more") }
                 return page
             } catch let error where error.isResponseTooLarge {
                 guard request.limit > 1 else { throw error }

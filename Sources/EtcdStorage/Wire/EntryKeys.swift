@@ -60,7 +60,7 @@ struct EntryKeys: Sendable, Hashable {
 extension EntryKeys {
     func token(_ name: String) -> [UInt8] { reservedKey("token/" + name) }
 
-    /// The key that ``EtcdTransaction/mark(isLeaseNew:)`` writes.
+    /// The key that ``EtcdTransaction/mark()`` writes.
     func mark(_ name: String) -> [UInt8] { reservedKey("mark/" + name) }
 
     /// The attempt of a transaction that has written a token; nil for any other key.

@@ -28,6 +28,11 @@ struct EtcdFailure: Error, Sendable, Hashable {
 
     /// Decodes the percent-encoding of a text in UTF-8.
     ///
+    /// Creates the failure of a successful call whose response a member of etcd never sends.
+    init(foreign reason: String) {
+        self.init(code: nil, message: "the response is not etcd's: \(reason); check what serves at the address")
+    }
+
     /// A percent sign without digits is kept, as gRPC requires, so that no message is lost.
     private static func percentDecoded(_ text: String) -> String {
         var bytes: [UInt8] = []

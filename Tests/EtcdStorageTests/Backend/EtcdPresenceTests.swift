@@ -192,6 +192,25 @@
             #expect(!requests.elements.contains(TxnRequest().path))
         }
 
+        @Test("A lease that may have been granted without a response has no effect on what is stored")
+        func leaseWithoutResponse() async throws {
+            let requests = Recorder<String>()
+            let server = try GRPCServer { call in
+                guard call.receive() != nil else { return }
+                requests.record(call.path)
+                if requests.elements.count % 2 == 1 { call.closeConnection() } else { call.end(7, "etcdserver: permission denied") }
+            }
+            let follower = try follower(of: server)
+            var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
+            var transaction = EtcdTransaction(follower)
+            let errors = [
+                await #expect(throws: EtcdUnavailable.self) { try await presence.store(isReplacing: true) },
+                await #expect(throws: EtcdUnavailable.self) { _ = try await transaction.mark() },
+            ]
+            #expect(errors.map { $0?.mayHaveArrived } == [false, false])
+            #expect(!presence.isUncertain && !requests.elements.contains(TxnRequest().path))
+        }
+
         @Test("The end of the history is found with another lease if the last one was revoked")
         func revokedLease() async throws {
             let requests = Recorder<String>()
