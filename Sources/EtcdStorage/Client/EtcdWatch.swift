@@ -138,6 +138,9 @@ extension EtcdWatch {
         do {
             // Before any event: since a restoration, others may have written beyond the delivered revision.
             if isResumed, try await isHistoryReplaced(progress) { return endHistory(receive) }
+            if isResumed, try await client.isCompacted(progress.revision, at: range.start, deadline: .now + timing.response) {
+                return self.progress = nil
+            }
             async let _: Void = Self.sendHeartbeats(stream, every: timing.heartbeat)
             try await read(stream, receive)
         } catch {

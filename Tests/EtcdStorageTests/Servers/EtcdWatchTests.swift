@@ -165,6 +165,43 @@
             #expect(await watch.nextEvents()?.revision == next)
         }
 
+        @Test("If the next revision, a removal, is the last compacted one, everything is read anew: etcd omits the removal", .servers(1))
+        func compactedRemoval() async throws {
+            let cluster = try await EtcdCluster.start()
+            let client = try EtcdClient.patient(ports: cluster.ports)
+            try await put(["a", "b"], in: cluster)
+            let old = try await client.snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: .seconds(30))
+            let removal = try await call(DeleteRangeRequest(key: key("a")), to: cluster).header.revision
+            #expect(removal == old.revision + 1)
+            try await put(["c"], in: cluster)
+            _ = try await call(CompactionRequest(revision: removal), to: cluster)
+            let watch = RunningWatch(client, keys: keys, after: old)
+            while let step = await watch.next() {
+                if case .events(let revision, let events) = step {
+                    Issue.record("\(names(events)) at \(revision), after the removal at \(removal)")
+                    return
+                }
+                guard case .reset(let snapshot) = step else { continue }
+                #expect(snapshot.keyValues.map(\.key) == [key("b"), key("c")])
+                break
+            }
+            let next = try await put(["d"], in: cluster)
+            #expect(await watch.nextEvents()?.revision == next)
+        }
+
+        @Test("If the delivered revision is the last compacted one, the watch goes on", .servers(1))
+        func compactedDelivered() async throws {
+            let cluster = try await EtcdCluster.start()
+            let client = try EtcdClient.patient(ports: cluster.ports)
+            try await put(["a"], in: cluster)
+            let old = try await client.snapshot(from: keys.rangeStart, to: keys.rangeEnd, pageTimeout: .seconds(30))
+            let removal = try await call(DeleteRangeRequest(key: key("a")), to: cluster).header.revision
+            _ = try await call(CompactionRequest(revision: old.revision), to: cluster)
+            let watch = RunningWatch(client, keys: keys, after: old)
+            await watch.untilConnected()
+            guard case .events(removal, _) = await watch.next() else { return #expect(Bool(false), "something else than the removal") }
+        }
+
         @Test(
             "A backup of the same cluster that was restored is noticed, whether or not it has gone on since", .servers(2),
             arguments: [0, 5])
