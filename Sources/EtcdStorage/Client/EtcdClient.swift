@@ -76,7 +76,7 @@ actor EtcdClient {
                 let response = try await onConnection(to: member, deadline: limit) { connection throws(ConnectionError) in
                     try await connection.send(call, maximumBodySize: largestResponse, deadline: limit)
                 }
-                let result = try Request.Response(of: response)
+                let result = try request.response(of: response)
                 endPauses()
                 return result
             } catch {

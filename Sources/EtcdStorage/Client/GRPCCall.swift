@@ -50,6 +50,15 @@ extension ProtobufMessage {
     }
 }
 
+extension EtcdRequest {
+    /// Decodes the response of a member, which always has a header: without one, nothing would seem to be stored.
+    func response(of exchange: HTTP2Exchange) throws(EtcdFailure) -> Response {
+        let response = try Response(of: exchange)
+        if Self.header(of: response)?.clusterID == 0 { throw EtcdFailure(foreign: "it has no header") }
+        return response
+    }
+}
+
 /// A watch at one member, a bidirectional gRPC stream.
 extension HTTP2Stream {
     /// Waits for the next message.

@@ -9,10 +9,15 @@ protocol EtcdRequest: Sendable {
 
     /// Whether the request only reads, so that it does not matter whether it arrives. False by default.
     var isRead: Bool { get }
+
+    /// The header of a response; nil, the default, if it is not needed.
+    static func header(of response: Response) -> ResponseHeader?
 }
 
 extension EtcdRequest {
     var isRead: Bool { false }
+
+    static func header(of response: Response) -> ResponseHeader? { nil }
 
     var message: [UInt8] {
         var writer = ProtobufWriter()

@@ -16,6 +16,8 @@ struct RangeRequest: EtcdRequest, Hashable {
 
     var path: String { "/etcdserverpb.KV/Range" }
 
+    static func header(of response: Response) -> ResponseHeader? { response.header }
+
     /// Writes the fields of the request, which may be an operation of a transaction.
     func write(to writer: inout ProtobufWriter) {
         writer.field(1, key)

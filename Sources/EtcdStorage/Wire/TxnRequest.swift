@@ -52,6 +52,8 @@ struct TxnRequest: EtcdRequest, Hashable {
 
     var path: String { "/etcdserverpb.KV/Txn" }
 
+    static func header(of response: Response) -> ResponseHeader? { response.header }
+
     func write(to writer: inout ProtobufWriter) {
         for compare in compares { writer.message(1, compare.write) }
         for operation in success { writer.message(2, operation.write) }

@@ -62,6 +62,23 @@ import Testing
         #expect(try await snapshot(client).keyValues.map(\.key) == [[3], [4]])
     }
 
+    @Test("A response without a header is no empty prefix: another member is asked, and the error of the last one names the reason")
+    func noHeader() async throws {
+        let headless = try GRPCServer { call in
+            if call.receive() != nil { call.respond([]) }
+        }
+        let (other, _) = try member { _, _ in Self.keys([[3]], hasMore: false) }
+        let client = try client([headless.endpoint.description, other])
+        #expect(try await snapshot(client).keyValues.map(\.key) == [[3]])
+        try await withEnoughTime { time in
+            let client = try self.client([headless.endpoint.description])
+            let error = await #expect(throws: EtcdUnavailable.self) {
+                _ = try await client.snapshot(from: [1], to: [9], pageTimeout: time)
+            }
+            return error?.description.contains("it has no header; check what serves at the address") == true
+        }
+    }
+
     @Test("Keys without end are read up to the limit, which the error names with the remedy")
     func rising() async throws {
         let (endpoint, requests) = try member { request, _ in Self.keys((1...8).map { request.key + [$0] }) }
