@@ -2,10 +2,7 @@ import ObservableStorage
 
 // One connection to each member, which all requests and streams share.
 extension EtcdClient {
-    /// The result of opening a connection, which is nil until then.
-    final class Opening: Sendable {
-        let result = Lock<Result<HTTP2Connection, ConnectionError>?>(nil)
-    }
+    private typealias Opening = Future<HTTP2Connection, ConnectionError>
 
     /// Uses the connection to a member, or a new one if there is none, or if it was lost before the request was sent.
     func onConnection<Result>(
@@ -46,10 +43,7 @@ extension EtcdClient {
     }
 
     private func opened(_ opening: Opening?, of member: Int, deadline: Instant) async throws(ConnectionError) -> HTTP2Connection {
-        if let opening {
-            await waiter.wait(until: deadline) { opening.result.withLock { $0 != nil } }
-            if let result = opening.result.withLock({ $0 }) { return try result.get() }
-        }
+        if let opening, let result = await result(of: opening, until: deadline) { return try result.get() }
         let reason: ConnectionError.Reason = Task.isCancelled ? .cancelled : .deadlineExceeded
         throw ConnectionError(endpoint: members[member].endpoint, reason: reason, mayHaveArrived: false)
     }
@@ -63,8 +57,7 @@ extension EtcdClient {
         }
         members[member].opening = nil
         if case .success(let connection) = result { members[member].connection = connection }
-        opening.result.withLock { $0 = result }
-        waiter.wakeFinished()
+        complete(opening, with: result)
     }
 
     private func open(_ member: Int) async throws(ConnectionError) -> HTTP2Connection {
@@ -80,5 +73,25 @@ extension EtcdClient {
             { @Sendable () throws -> any ByteFilter in try TLSSession(tls, host: endpoint.host, port: endpoint.port) }
         }
         return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline, filter: filter)
+    }
+}
+
+/// The result of what several calls wait for.
+final class Future<Value: Sendable, Failure: Error>: Sendable {
+    /// Nil until it is known.
+    fileprivate let result = Lock<Result<Value, Failure>?>(nil)
+}
+
+extension EtcdClient {
+    /// Waits for a result; returns nil at the deadline, or when the task is cancelled.
+    func result<Value, Failure>(of future: Future<Value, Failure>, until deadline: Instant) async -> Result<Value, Failure>? {
+        if let result = future.result.withLock({ $0 }) { return result }
+        await waiter.wait(until: deadline) { future.result.withLock { $0 != nil } }
+        return future.result.withLock { $0 }
+    }
+
+    func complete<Value, Failure>(_ future: Future<Value, Failure>, with result: Result<Value, Failure>) {
+        future.result.withLock { $0 = result }
+        waiter.wakeFinished()
     }
 }

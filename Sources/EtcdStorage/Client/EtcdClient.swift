@@ -19,12 +19,12 @@ actor EtcdClient {
     let tls: TLSContext?
     /// Each with the connection that all requests and streams share, nil before the first one and after it was lost, and the one that is being
     /// opened, if one is, for all calls that need it.
-    var members: [(endpoint: Endpoint, connection: HTTP2Connection?, opening: Opening?)]
+    var members: [(endpoint: Endpoint, connection: HTTP2Connection?, opening: Future<HTTP2Connection, ConnectionError>?)]
     /// The calls that wait for a connection.
     let waiter: EventWaiter
     private var preferred = 0
-    // Fetches the token of the user, for all calls.
-    private var token: Task<String?, any Error>?
+    // The token of the user, for all calls.
+    private var token: Future<String?, any Error>?
     // The delays that end when a member serves a request.
     private var pauses: Set<Task<Void, any Error>> = []
     // Whether no member has served a request since a delay began.
@@ -58,7 +58,7 @@ actor EtcdClient {
     /// to two seconds, which ends when one of them serves another request.
     ///
     /// - Parameters:
-    ///   - deadline: when the call times out. The very first call may take longer, because it fetches a token.
+    ///   - deadline: when the call times out, also while it waits for a token.
     ///   - needsToken: false for the request that fetches the token.
     /// - Throws: ``EtcdFailure`` from a member; ``EtcdUnavailable``; ``ConnectionError`` if the response to a request that only reads is
     ///   too large; `CancellationError` if the task is cancelled, whether or not the request has arrived.
@@ -68,7 +68,7 @@ actor EtcdClient {
             let token = needsToken ? sharedToken() : nil
             var member = preferred
             do {
-                let value = try await value(of: token)
+                let value = try await value(of: token, until: deadline)
                 // The member that has issued the token is known to serve.
                 member = preferred
                 let limit = attempts.deadline(until: deadline, timeout: configuration.requestTimeout, now: .now)
@@ -91,6 +91,7 @@ actor EtcdClient {
                 if retry.renewsToken { discard(token) }
                 if retry.changesMember { markFailed(member) }
                 guard .now + retry.delay < deadline else {
+                    let error = (error as? EtcdUnavailable)?.error ?? error
                     throw EtcdUnavailable(error: error, mayHaveArrived: attempts.mayHaveArrived)
                 }
                 if retry.delay > .zero { try await pause(for: retry.delay) }
@@ -107,9 +108,9 @@ actor EtcdClient {
             // A lease without keys has no effect.
             throw EtcdUnavailable(error: unavailable.error, mayHaveArrived: false)
         }
-        return granted
         // Keys with lease 0 would never expire.
         guard granted.lease != 0, granted.timeToLive > 0 else { throw EtcdFailure(foreign: "it grants no lease") }
+        return granted
     }
 
     /// Begins a watch at the preferred member.
@@ -117,7 +118,7 @@ actor EtcdClient {
     /// - Returns: the stream of the watch, and the member for ``markFailed(_:)``.
     /// - Throws: ``EtcdFailure`` from the member, or ``ConnectionError``; another member is preferred then.
     func watch(_ request: WatchRequest, deadline: Instant) async throws -> (stream: HTTP2Stream, member: Int) {
-        let token = try await value(of: sharedToken())
+        let token = try await value(of: sharedToken(), until: deadline)
         let member = preferred
         do {
             let request = HTTPRequest(calling: WatchRequest.path, request.message, token: token)
@@ -133,7 +134,6 @@ actor EtcdClient {
         }
     }
 
-    /// Makes the next member the preferred one, if this one still is; nil for the preferred one.
     /// Whether a revision was compacted, after which a watch may miss removals: etcd, compacted up to the revision at which a watch begins,
     /// omits those there without an error.
     ///
@@ -147,6 +147,7 @@ actor EtcdClient {
         }
     }
 
+    /// Makes the next member the preferred one, if this one still is; nil for the preferred one.
     func markFailed(_ member: Int? = nil) {
         if member == nil || member == preferred { preferred = (preferred + 1) % endpointCount }
     }
@@ -179,34 +180,40 @@ actor EtcdClient {
         token = nil
     }
 
-    /// The task that fetches the token of a user; nil if there is no user.
-    private func sharedToken() -> Task<String?, any Error>? {
+    /// The token of a user, which is fetched if there is none; nil if there is no user.
+    private func sharedToken() -> Future<String?, any Error>? {
         guard let credentials = configuration.credentials else { return nil }
-        let token = token ?? Task { try await self.fetchToken(of: credentials) }
-        self.token = token
-        return token
+        if let token { return token }
+        let future = Future<String?, any Error>()
+        token = future
+        // In a task of its own, which continues if the first call is cancelled or times out.
+        Task(executorPreference: executor) { await self.fetch(future, of: credentials) }
+        return future
     }
 
-    private func value(of token: Task<String?, any Error>?) async throws -> String? {
+    /// Fetches a token; it is nil if etcd does not check users.
+    private func fetch(_ token: Future<String?, any Error>, of credentials: EtcdConfiguration.Credentials) async {
         do {
-            return try await token?.value
+            let response = try await call(credentials, deadline: .now + configuration.requestTimeout, needsToken: false)
+            complete(token, with: .success(response.token))
+        } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
+            complete(token, with: .success(nil))
         } catch {
             discard(token)
-            throw error
+            complete(token, with: .failure(error))
         }
+    }
+
+    private func value(of token: Future<String?, any Error>?, until deadline: Instant) async throws -> String? {
+        guard let token else { return nil }
+        if let result = await result(of: token, until: deadline) { return try result.get() }
+        try Task.checkCancellation()
+        let error = ConnectionError(endpoint: members[preferred].endpoint, reason: .deadlineExceeded, mayHaveArrived: false)
+        throw EtcdUnavailable(error: error, mayHaveArrived: false)
     }
 
     /// Discards a token that was refused, or could not be fetched, unless it has been replaced meanwhile.
-    private func discard(_ token: Task<String?, any Error>?) {
-        if self.token == token { discardToken() }
-    }
-
-    /// Fetches a token; returns nil if etcd does not check users.
-    private func fetchToken(of credentials: EtcdConfiguration.Credentials) async throws -> String? {
-        do {
-            return try await call(credentials, deadline: .now + configuration.requestTimeout, needsToken: false).token
-        } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
-            return nil
-        }
+    private func discard(_ token: Future<String?, any Error>?) {
+        if self.token === token { discardToken() }
     }
 }

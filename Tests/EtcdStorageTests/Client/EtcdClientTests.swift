@@ -525,6 +525,31 @@ struct EtcdClientTests {
         _ = try await client.call(Self.put, deadline: .distant)
     }
 
+    @Test("While no member issues a token, a call ends at its own deadline, or when it is cancelled, and a watch does")
+    func silentAuthentication() async throws {
+        let (requests, arrived) = AsyncStream.makeStream(of: Void.self)
+        let ends = Recorder<GRPCServer.Call.End>()
+        let server = try GRPCServer { call in
+            _ = call.receive()
+            arrived.yield()
+            ends.record(call.receiveEnd())
+        }
+        let client = try client(server.endpoint.description, isAuthenticated: true)
+        let cancelled = Task { try await client.call(Self.put, deadline: .distant) }
+        _ = await requests.first { true }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        let error = await #expect(throws: EtcdUnavailable.self) {
+            try await client.call(Self.put, deadline: .now + .milliseconds(50))
+        }
+        #expect(error?.mayHaveArrived == false)
+        await #expect(throws: EtcdUnavailable.self) {
+            _ = try await client.watch(WatchRequest(key: [1]), deadline: .now + .milliseconds(50))
+        }
+        // The token is still awaited, for later calls.
+        #expect(ends.elements.isEmpty)
+    }
+
     // MARK: - Cancellation
 
     @Test("A cancelled request ends at once")
