@@ -197,7 +197,7 @@ actor HTTP2Connection {
         isAvailable.store(false, ordering: .releasing)
         switch reason {
         // The server does not listen any more, or cannot be understood.
-        case .closedByPeer, .socket, .filter: channel?.closingBytes = []
+        case .closedByPeer, .socket, .filter, .truncated: channel?.closingBytes = []
         default: break
         }
         channel?.close()

@@ -15,6 +15,8 @@ struct ConnectionError: Error, Hashable, Sendable, CustomStringConvertible {
         case responseTooLarge
         /// The filter of the connection refused the server or its bytes, with the reason.
         case filter(String)
+        /// The server closed the connection before the end of what the filter has to receive, with the reason.
+        case truncated(String)
         case deadlineExceeded
         case cancelled
         /// This side closed the connection or the stream.
@@ -45,7 +47,7 @@ extension ConnectionError.Reason: Error, CustomStringConvertible {
         case .reset(let code): "the server reset the stream (code \(code))"
         case .invalidResponse(let violation): "the server's response is not valid: \(violation)"
         case .responseTooLarge: "the server's response is larger than allowed"
-        case .filter(let reason): reason
+        case .filter(let reason), .truncated(let reason): reason
         case .deadlineExceeded: "the server did not respond in time"
         case .cancelled: "the task was cancelled"
         case .closed: "the connection is closed"

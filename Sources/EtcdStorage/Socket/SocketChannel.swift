@@ -100,7 +100,8 @@ final class SocketChannel {
             guard bytes.isEmpty else { return try filter?.received(bytes) ?? bytes }
             try filter?.receivedEnd()
         } catch {
-            throw .filter(String(describing: error))
+            let reason = String(describing: error)
+            throw bytes.isEmpty ? .truncated(reason) : .filter(reason)
         }
         throw writeError ?? .closedByPeer
     }

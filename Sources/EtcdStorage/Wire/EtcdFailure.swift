@@ -115,7 +115,7 @@ extension EtcdFailure {
 }
 
 extension Error {
-    /// Whether a member can be reached, but refuses the client, its password or its certificate, or there is no TLS session with it.
+    /// Whether a member can be reached, but refuses the client, its password or its certificate, or there can be no TLS session with it.
     var isRefusal: Bool {
         switch self {
         case let failure as EtcdFailure: return failure.isTokenRefused || failure.code == 3 || failure.isPermissionDenied

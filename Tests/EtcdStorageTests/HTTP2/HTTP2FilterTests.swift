@@ -168,7 +168,7 @@ struct HTTP2FilterTests {
             peer.receiveEnd()
         }
         let connection = try await open(server)
-        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .filter("no welcome"), mayHaveArrived: true)) {
+        await #expect(throws: ConnectionError(endpoint: server.endpoint, reason: .truncated("no welcome"), mayHaveArrived: true)) {
             try await connection.send(request, deadline: .distant)
         }
     }

@@ -132,6 +132,25 @@
             #expect(try await contents.elements(count: 1) == [[]])
         }
 
+        @Test("A server that closes the connection during the handshake, as a balancer without members, cannot be reached; others refuse")
+        func closedDuringHandshake() async throws {
+            for (answer, isRefusal) in [([], false), (Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), true)] as [([UInt8], Bool)] {
+                let server = try LoopbackServer { _, peer in
+                    _ = peer.receive()
+                    peer.send(answer)
+                    peer.finish()
+                    peer.receiveEnd()
+                }
+                let error = await #expect(throws: ConnectionError.self) {
+                    _ = try await HTTP2Connection.open(server.endpoint, deadline: .distant) { [context] in
+                        try TLSSession(context, host: "localhost", port: 2379)
+                    }
+                }
+                #expect(error?.isRefusal == isRefusal)
+                #expect(error?.description.contains("ended the connection during the TLS handshake") == !isRefusal)
+            }
+        }
+
         @Test("No name is requested of an address")
         func noRequestedName() throws {
             let (client, server) = try (client("127.0.0.1"), server())
