@@ -6,6 +6,9 @@ protocol ByteFilter {
     /// Whether requests can be sent. Until then the connection only exchanges the pending output and the received bytes.
     var isReady: Bool { get }
 
+    /// Whether the server has ended the session: it sends nothing more, although it may keep the socket open.
+    var isClosedByPeer: Bool { get }
+
     /// Removes and returns bytes for the server that result from earlier calls, such as those of a handshake.
     mutating func takePendingOutput() -> [UInt8]
 
@@ -94,6 +97,7 @@ final class SocketChannel {
     ///
     /// - Throws: also at the end of the server's bytes.
     func receive() throws(ConnectionError.Reason) -> [UInt8]? {
+        if filter?.isClosedByPeer == true { throw writeError ?? .closedByPeer }
         guard let bytes = try socket?.read(atMost: Self.readSize) else { return nil }
         defer { flush() }
         do {

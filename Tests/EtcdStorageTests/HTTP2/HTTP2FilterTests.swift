@@ -225,3 +225,8 @@ struct HTTP2FilterTests {
         }
     }
 }
+
+// Filters that never end a session before the connection.
+extension ByteFilter {
+    var isClosedByPeer: Bool { false }
+}

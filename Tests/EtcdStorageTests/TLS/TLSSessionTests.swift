@@ -151,6 +151,33 @@
             }
         }
 
+        @Test("A connection whose TLS session the server has ended takes no request, although the server keeps it open")
+        func endedSession() async throws {
+            let (ends, end) = AsyncStream.makeStream(of: Void.self)
+            let server = try LoopbackServer { [certificates] _, peer in
+                guard let session = try? TLSTestServer(certificates) else { return }
+                var content: [UInt8] = []
+                while content.isEmpty, let bytes = peer.receive() {
+                    content += (try? session.received(bytes)) ?? []
+                    peer.send(session.takeOutput())
+                }
+                peer.send(session.send([HTTP2Frame.settings([:])].bytes))
+                // The client has sent all of its beginning when it acknowledges them.
+                if let bytes = peer.receive() { _ = try? session.received(bytes) }
+                peer.send(session.close())
+                end.yield()
+                peer.receiveEnd()
+            }
+            let connection = try await HTTP2Connection.open(server.endpoint, deadline: .distant) { [context] in
+                try TLSSession(context, host: "localhost", port: 2379)
+            }
+            for await _ in ends { break }
+            let error = await #expect(throws: ConnectionError.self) {
+                _ = try await connection.send(HTTPRequest(path: "/"), deadline: .now + .seconds(10))
+            }
+            #expect(error == ConnectionError(endpoint: server.endpoint, reason: .closedByPeer, mayHaveArrived: false))
+        }
+
         @Test("No name is requested of an address")
         func noRequestedName() throws {
             let (client, server) = try (client("127.0.0.1"), server())
