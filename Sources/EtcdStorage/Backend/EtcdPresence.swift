@@ -37,7 +37,8 @@ struct EtcdPresence: Sendable {
     mutating func store(isReplacing: Bool) async throws {
         let granted = try await client.grantLease(timeToLive: timeToLive)
         (lease, isStored) = (granted.lease, false)
-        interval = .seconds(granted.timeToLive) / follower.timing.renewals
+        // At least daily: a server may grant more seconds than a clock can count.
+        interval = .seconds(min(granted.timeToLive, 86_400)) / follower.timing.renewals
         try await put(isReplacing: isReplacing)
     }
 

@@ -192,6 +192,25 @@
             #expect(!requests.elements.contains(TxnRequest().path))
         }
 
+        @Test("A lease may be granted for the longest time")
+        func longestLease() async throws {
+            let server = try GRPCServer { call in
+                guard call.receive() != nil else { return }
+                let stored = TxnRequest.Response(header: ResponseHeader(clusterID: 7, revision: 5), succeeded: true).message
+                call.respond(call.path == TxnRequest().path ? stored : LeaseRequest.Response(lease: 7, timeToLive: .max).message)
+            }
+            let follower = try follower(of: server, renewals: 1)
+            var presence = EtcdPresence("a", key: [1], value: [1], timeToLive: .seconds(60), follower)
+            try await presence.store(isReplacing: true)
+            let keeping = Task { [presence] in
+                var presence = presence
+                await presence.keep { Issue.record($0) }
+            }
+            for _ in 0..<100 { await Task.yield() }
+            keeping.cancel()
+            await keeping.value
+        }
+
         @Test("A lease that may have been granted without a response has no effect on what is stored")
         func leaseWithoutResponse() async throws {
             let requests = Recorder<String>()
