@@ -1,3 +1,5 @@
+import PropertyListCoding
+
 /// The failure of a TLS session; its description contains the reason and the remedy.
 enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The server's certificate could not be verified.
@@ -21,7 +23,7 @@ enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
             "The TLS session with \(peer) failed: \(reason). Check that the server uses TLS 1.2 or later on this port."
         case .noHTTP2(let peer, let selected):
             """
-            \(peer) does not agree to speak HTTP/2 in the TLS handshake: it has selected \(selected.map { "\"\($0)\"" } ?? "no protocol"). \
+            \(peer) does not agree to speak HTTP/2 in the TLS handshake: it has selected \(selected?.quoted ?? "no protocol"). \
             Check that etcd serves its clients on this port, and that a proxy before it selects "h2" (ALPN).
             """
         case .truncated(let peer, true):

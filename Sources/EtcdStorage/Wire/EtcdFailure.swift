@@ -1,3 +1,5 @@
+import PropertyListCoding
+
 /// An error response of etcd, or of something in between, such as a proxy.
 ///
 /// A gRPC code has several meanings in etcd, which only the text of the message distinguishes.
@@ -26,13 +28,13 @@ struct EtcdFailure: Error, Sendable, Hashable {
         self.init(code: nil, message: "the response cannot be read: \(reason)\(place)", isResponseTooLarge: isResponseTooLarge)
     }
 
-    /// Decodes the percent-encoding of a text in UTF-8.
-    ///
     /// Creates the failure of a successful call whose response a member of etcd never sends.
     init(foreign reason: String) {
         self.init(code: nil, message: "the response is not etcd's: \(reason); check what serves at the address")
     }
 
+    /// Decodes the percent-encoding of a text in UTF-8.
+    ///
     /// A percent sign without digits is kept, as gRPC requires, so that no message is lost.
     private static func percentDecoded(_ text: String) -> String {
         var bytes: [UInt8] = []
@@ -128,6 +130,8 @@ extension Error {
 
 extension EtcdFailure: CustomStringConvertible {
     var description: String {
+        // It may be another server's, and is shown on terminals.
+        let message = message.unicodeScalars.contains { $0.isUnprintable || $0 == "\n" } ? message.quoted : message
         let codes = [code.map { "code \($0)" }, httpStatus.map { "HTTP \($0)" }].compactMap(\.self)
         return codes.isEmpty ? message : "\(message) (\(codes.joined(separator: ", ")))"
     }

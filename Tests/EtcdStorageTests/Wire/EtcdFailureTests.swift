@@ -22,6 +22,13 @@ import Testing
         #expect(EtcdFailure(grpcStatus: 2, encodedMessage: encoded).message == message)
     }
 
+    @Test("What a server says is shown without control characters")
+    func unprintable() {
+        let failure = EtcdFailure(grpcStatus: 7, encodedMessage: "%1B[2J%0Aétcd")
+        #expect(failure.description == #""\u001b[2J\nétcd" (code 7)"#)
+        #expect(TLSError.noHTTP2(peer: "a:1", selected: "\u{9B}2J").description.contains(#""\u009b2J""#))
+    }
+
     @Test("The HTTP status is the meaning of a response that is not gRPC's")
     func otherServer() {
         func failure(_ status: Int) -> EtcdFailure { EtcdFailure(code: nil, message: "<html>", httpStatus: status) }
