@@ -31,7 +31,7 @@ extension EtcdBackend {
     ///   - replica: the known state of the keys.
     ///   - isExact: whether the commits must begin there; otherwise they may begin with the oldest one that was not compacted.
     private nonisolated(nonsending) func commits(
-        after first: Int64, upTo last: Int64, of replica: EtcdReplica.View, isExact: Bool
+        after first: Int64, upTo last: Int64, of replica: EtcdReplica.View, isExact: Bool, restarts: Int = 0
     ) async throws -> [StorageCommit]? {
         // With the one before: etcd, compacted up to the revision at which a watch begins, omits removals there without an error.
         let request = WatchRequest(key: keys.rangeStart, rangeEnd: keys.rangeEnd, startRevision: max(first, 1), includesPrevious: true)
@@ -45,9 +45,11 @@ extension EtcdBackend {
         while true {
             guard let response = try await stream.next(&splitter, deadline: .now + client.callTimeout) else { continue }
             if case let oldest = response.compactRevision, oldest > 0 {
-                guard !isExact, oldest > first else { return nil }
+                // A server that compacts again and again would be read for ever.
+                guard !isExact, oldest > first, restarts < 3 else { return nil }
                 if oldest >= last { return [] }
-                return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false)
+                stream.close()
+                return try await self.commits(after: oldest, upTo: last, of: replica, isExact: false, restarts: restarts + 1)
             }
             switch progress.receive(response) {
             case .events(let revisions):

@@ -37,4 +37,24 @@ import Testing
             #expect(commits.map(\.edits) == [["b": StorageCommit.Edit(from: nil, to: 1)]])
         }
     }
+
+    @Test("A member that compacts more each time is not read for ever")
+    func compactedAgain() async throws {
+        let header = ResponseHeader(clusterID: 7, revision: 100)
+        let member = try ScriptedMember(range: RangeRequest.Response(header: header, keyValues: [])) { number, connection in
+            if number == 0 {
+                connection.create(revision: 100)
+            } else {
+                let compacted = connection.startRevision + 1
+                connection.result(WatchResponse(header: header, isCreated: true, isCanceled: true, compactRevision: compacted))
+            }
+            connection.receiveEnd()
+        }
+        member.answerTransactions { _ in TxnRequest.Response(header: header, succeeded: true, ranges: [[], nil]) }
+        let configuration = EtcdConfiguration(
+            endpoints: ["127.0.0.1:\(member.port)"], prefix: "p", requestTimeout: .seconds(30), connectTimeout: .seconds(30))
+        let backend = try EtcdBackend(configuration, timing: .patient)
+        #expect(try await backend.commits(since: nil) == nil)
+        #expect(member.startRevisions.dropFirst() == [1, 2, 3, 4])
+    }
 }
