@@ -1,8 +1,31 @@
 import PropertyListCoding
 import Synchronization
 
+/// The rule of a group of any type.
+protocol AnyGroupRule: AnyObject, Sendable {
+    /// The names of the keys on which it may depend.
+    var keyNames: Set<String> { get }
+    /// The names of the entries of these keys.
+    var entryNames: Set<String> { get }
+
+    func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> () -> Void
+    func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot
+}
+
+extension KeyGroup {
+    /// The rules of this group, and of nested ones that are stored properties.
+    func rules(_ naming: KeyNaming, in cache: EntryCache) -> [any AnyGroupRule] {
+        let own = GroupRule(KeyTable(self, naming: naming, in: cache, isChecked: false))
+        return Mirror(reflecting: self).children.reduce(into: own.map { [$0] } ?? []) { rules, child in
+            if let group = child.value as? any KeyGroup { rules += group.rules(naming.inside(group.prefix), in: cache) }
+        }
+    }
+}
+
 /// The rule of a group for values that depend on each other, and the last values that were valid.
-final class GroupRule<Keys: KeyGroup>: Sendable {
+final class GroupRule<Keys: KeyGroup>: AnyGroupRule {
+    let keyNames: Set<String>
+    let entryNames: Set<String>
     /// The keys without the rule, which would retain this object.
     private let table: KeyTable<Keys>
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
@@ -18,6 +41,8 @@ final class GroupRule<Keys: KeyGroup>: Sendable {
         }
         if table.calledDefaultRule.load(ordering: .relaxed) { return nil }
         self.table = table
+        keyNames = Set(table.storageKeys.map(\.entryName.text))
+        entryNames = Set(table.storageKeys.flatMap(\.entryName.all))
         state = Lock((defaults, nil))
         _ = valid(StoreSnapshot(of: cache))
     }

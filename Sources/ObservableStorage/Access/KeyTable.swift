@@ -10,6 +10,8 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     private let byNumber: [UInt64: any AnyStorageKey]
     let cache: EntryCache
     private let rule: GroupRule<Keys>?
+    // Of this group, of nested ones, and of those around it.
+    private let rules: [any AnyGroupRule]
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
     private let isChecked: Bool
@@ -21,15 +23,21 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// Creates the keys of a group.
     ///
-    /// - Parameter isChecked: whether the rules of the group and of nested groups replace invalid values; false for keys with which the
-    ///   values themselves are checked.
-    init(_ keys: Keys, naming: KeyNaming, in cache: EntryCache, isChecked: Bool = true) {
+    /// - Parameters:
+    ///   - outer: the rules of the groups around it, among which are its own and those of nested groups; nil if there are none.
+    ///   - isChecked: whether the rules of the group and of nested groups replace invalid values; false for keys with which the values
+    ///     themselves are checked.
+    init(
+        _ keys: Keys, naming: KeyNaming, in cache: EntryCache, among outer: [any AnyGroupRule]? = nil, isChecked: Bool = true
+    ) {
         let named = keys.storageKeys(naming)
         (self.keys, self.naming, self.cache, self.isChecked) = (keys, naming, cache, isChecked)
-        rule = isChecked ? GroupRule(KeyTable(keys, naming: naming, in: cache, isChecked: false)) : nil
-        ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
         storageKeys = named.map(\.named)
         byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
+        rules = isChecked ? outer ?? keys.rules(naming, in: cache) : []
+        let names = Set(storageKeys.map(\.entryName.text))
+        rule = rules.lazy.compactMap { $0 as? GroupRule<Keys> }.first { $0.keyNames == names }
+        ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
     }
 
     // Inlined: read.settings 1.4.
@@ -74,13 +82,19 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
 
     /// Records the present values as the last valid ones, after an edit of several keys.
     func keepLastValid(of store: ObservableStore) {
-        if let rule { _ = rule.valid(store.snapshot) }
+        for rule in rules { _ = rule.valid(store.snapshot) }
     }
 
-    /// Makes a transaction fail if the values are not valid by the group's rule.
+    /// Makes a transaction fail if the values are not valid by the rule of the group, or by one that concerns an entry that was edited.
     func validate(_ transaction: StoreTransaction) {
-        guard let rule else { return }
-        do throws(StorageError) { _ = try rule.check(transaction.values, transaction.layers) } catch { transaction.fail(error) }
+        let edited = rules.isEmpty ? [] : transaction.editedNames
+        do throws(StorageError) {
+            for rule in rules where rule === self.rule || !rule.entryNames.isDisjoint(with: edited) {
+                _ = try rule.check(transaction.values, transaction.layers)
+            }
+        } catch {
+            transaction.fail(error)
+        }
     }
 
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> TrackedKey {
@@ -99,16 +113,30 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
             })
     }
 
-    /// A key of the group whose setter checks the group's rule.
+    /// A key of the group, or of a nested one, whose setter checks the rules of all groups that have it.
     func checked<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
-        guard let rule else { return key }
-        return key.with { $0.rule = (cache.id, rule.check) }
+        let rules = rules.filter { $0 === rule || $0.keyNames.contains(key.name) }
+        if rules.isEmpty { return key }
+        return key.with { traits in
+            traits.rule = (
+                cache.id,
+                { (values, layers) throws(StorageError) in
+                    var records: [() -> Void] = []
+                    for rule in rules { records.append(try rule.check(values, layers)) }
+                    return { [records] in for record in records { record() } }
+                }
+            )
+        }
     }
 
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {
         paths.object(at: path) {
             let group = keys[keyPath: path]
-            return KeyTable<Group>(group, naming: naming.inside(group.prefix), in: cache, isChecked: isChecked)
+            let naming = naming.inside(group.prefix)
+            // That of a computed group is not among the rules.
+            let numbers = group.storageKeys(naming).map(\.original.number)
+            let isKnown = !numbers.isEmpty && numbers.allSatisfy { byNumber[$0] != nil }
+            return KeyTable<Group>(group, naming: naming, in: cache, among: isKnown ? rules : nil, isChecked: isChecked)
         }
     }
 }

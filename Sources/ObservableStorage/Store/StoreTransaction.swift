@@ -144,6 +144,9 @@ public struct StoreTransaction: KeyValueAccess {
     /// The values after the edits made so far.
     var values: EntryValues { EntryValues(revision: 0, values: contents.values) }
 
+    /// The names of the entries edited so far.
+    var editedNames: Set<String> { contents.latest.editedKeys }
+
     /// Makes the transaction fail at its end.
     func fail(_ error: StorageError) {
         contents.failure = contents.failure ?? error
