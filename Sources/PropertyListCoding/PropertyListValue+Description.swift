@@ -60,7 +60,8 @@ extension PropertyListValue: CustomStringConvertible {
         let whole = seconds.rounded(.down)
         // Beyond the precision of seconds there is no time of day.
         guard whole.magnitude < 9e15 else { return "date(\(seconds))" }
-        let fraction = seconds == whole ? "" : ".\(Int((seconds - whole) * 1_000).padded(to: 3))"
+        // The difference rounds to 1 for a date that is barely before a second.
+        let fraction = seconds == whole ? "" : ".\(min(999, Int((seconds - whole) * 1_000)).padded(to: 3))"
         return "\(CalendarDate(secondsSinceReference: Int64(whole)).text)\(fraction)Z"
     }
 }

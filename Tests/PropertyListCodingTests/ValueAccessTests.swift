@@ -131,7 +131,8 @@ import Testing
     static let descriptions: [(PropertyListValue, String)] = [
         ("a", "\"a\""), ("say \"hi\"\n\\ é", "\"say \\\"hi\\\"\\n\\\\ é\""), (80, "80"), (-1, "-1"),
         (.integer(PropertyListInteger(UInt64.max)), "18446744073709551615"), (1.0, "1.0"), (.real(.nan), "nan"), (true, "true"),
-        (date(0), "2001-01-01T00:00:00Z"), (date(-0.5), "2000-12-31T23:59:59.500Z"), (date(795_000_000.25), "2026-03-12T09:20:00.250Z"),
+        (date(0), "2001-01-01T00:00:00Z"), (date(-0.5), "2000-12-31T23:59:59.500Z"),
+        (date(-1e-17), "2000-12-31T23:59:59.999Z"), (date(795_000_000.25), "2026-03-12T09:20:00.250Z"),
         (date(-63_113_904_000), "0001-01-01T00:00:00Z"), (date(.infinity), "date(inf)"), (date(.nan), "date(nan)"),
         (.data(Data()), "<>"), (.data(Data([0x0F, 0xBD, 0x77])), "<0fbd77>"),
         (.data(Data(repeating: 0xAB, count: 33)), "<\(String(repeating: "ab", count: 32))… 33 bytes>"), (.uid(5), "uid(5)"),
