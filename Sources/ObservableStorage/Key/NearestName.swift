@@ -6,8 +6,12 @@ extension String {
         let own = Array(folded)
         // A long prefix of groups makes no other name similar.
         let limit = Swift.max(1, (own.split { $0 == "/" || $0 == "." }.last?.count ?? 0) / 3)
-        let candidates = names.map { name in (name: name, distance: Self.distance(own, Array(name.folded))) }
-            .filter { $0.distance <= limit }
+        let candidates = names.compactMap { name -> (name: String, distance: Int)? in
+            let letters = Array(name.folded)
+            // At least as far as their lengths: a name in a file may be of any size.
+            guard abs(letters.count - own.count) <= limit else { return nil }
+            return (name, Self.distance(own, letters))
+        }.filter { $0.distance <= limit }
         return candidates.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
     }
 

@@ -112,6 +112,14 @@ struct CheckTests {
         if let nearest { #expect("\(try #require(error))".contains("but one has \"\(nearest)\"")) }
     }
 
+    @Test("A name is compared with keys that are shorter or longer by as many letters as it may be wrong, and with no others")
+    func lengths() {
+        #expect("volumes".nearest(among: ["volum"]) == "volum")
+        #expect("volum".nearest(among: ["volume"]) == "volume")
+        #expect("volumes".nearest(among: ["volu", "volumesabc"]) == nil)
+        #expect(String(repeating: "name", count: 1_000).nearest(among: ["name"]) == nil)
+    }
+
     @Test("A value in the place of a dictionary of which keys have values is found")
     func noDictionary() throws {
         #expect(try failures(["server": "a:80"]) == [.undecodable(key: "server", expected: "dictionary", found: "string")])
