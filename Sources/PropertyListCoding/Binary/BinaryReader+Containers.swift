@@ -170,12 +170,12 @@ extension BinaryReader {
     private mutating func append(_ value: consuming PropertyListValue, to frame: inout Frame) throws(PropertyListError) {
         if frame.isDictionary {
             let object = try object(frame.next, in: frame.references)
-            let key = try key(object)
             let count = frame.entries.count
-            frame.entries[key] = consume value
+            frame.entries[try key(object)] = consume value
             guard frame.entries.count > count else {
-                // Foundation would keep the first of both entries and `plistlib` the last.
-                let offset = try offset(of: object)
+                // Foundation would keep the first of both entries and `plistlib` the last. The key is read again: a reference to it for this
+                // error alone would be counted for each entry.
+                let (key, offset) = (try key(object), try offset(of: object))
                 throw frame.entries.hasSameBytes(key) ? .repeatedKey(key, at: offset) : .equivalentKey(key, at: offset)
             }
         } else {

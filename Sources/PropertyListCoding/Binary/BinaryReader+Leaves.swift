@@ -109,7 +109,7 @@ extension BinaryReader {
         }
         let text = bytes[offset] >> 4 == 5 ? try ascii(at: offset) : try utf16(at: offset)
         let size = text.utf8.count
-        if size > Self.inlineSize { try markVisited(object, .string(text), size: size, at: offset) }
+        if size > Self.inlineSize, try !markVisited(object, size: size, at: offset) { share(.string(text), size: size, as: object) }
         return text
     }
 
@@ -122,20 +122,22 @@ extension BinaryReader {
         guard let first = bytes[start..<start + count].baseAddress else { return Data() }
         // Twice as fast as from a collection of bytes.
         let data = Data(bytes: first, count: count)
-        if count > Self.inlineSize { try markVisited(object, .data(data), size: count, at: offset) }
+        if count > Self.inlineSize, try !markVisited(object, size: count, at: offset) { share(.data(data), size: count, as: object) }
         return data
     }
 
-    /// Marks a text or data as visited, or shares its value if it was visited before: sharing all of them would cost more than decoding
-    /// some twice.
-    private mutating func markVisited(_ object: Int, _ leaf: PropertyListValue, size: Int, at offset: Int) throws(PropertyListError) {
+    /// Marks a text or data as visited; returns false if it was before, and its value has to be shared: sharing all of them would cost more
+    /// than decoding some twice.
+    private mutating func markVisited(_ object: Int, size: Int, at offset: Int) throws(PropertyListError) -> Bool {
         addCost(ofLeafSize: size)
-        if states[object] == .unvisited {
-            try spend(size, at: offset)
-            states[object] = .visited
-        } else {
-            share((leaf, DecodingLimits.cost(ofLeafSize: size), 0), as: object)
-        }
+        guard states[object] == .unvisited else { return false }
+        try spend(size, at: offset)
+        states[object] = .visited
+        return true
+    }
+
+    private mutating func share(_ leaf: PropertyListValue, size: Int, as object: Int) {
+        share((leaf, DecodingLimits.cost(ofLeafSize: size), 0), as: object)
     }
 
     private mutating func addCost(ofLeafSize size: Int) {

@@ -69,8 +69,8 @@ extension String {
     init?(_ text: UTF16Text) {
         let string = withUnsafeTemporaryAllocation(byteCount: text.maximumUTF8Count, alignment: 1) { buffer in
             text.write(to: buffer).map { count in
-                let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-                return String(validUTF8: bytes, isASCII: bytes.isASCII)
+                // Of a unit that is not ASCII, more than one byte is written.
+                String(validUTF8: UnsafeRawBufferPointer(rebasing: buffer[..<count]), isASCII: count == text.bytes.count / 2)
             }
         }
         guard let string else { return nil }
