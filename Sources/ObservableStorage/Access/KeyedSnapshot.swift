@@ -38,7 +38,7 @@ extension KeyedSnapshot: CustomReflectable {
 }
 
 extension KeyedStore {
-    /// The values of the group at one revision.
+    /// The values of the group at one revision. Observation does not track them: ``snapshots()`` delivers newer ones.
     public var snapshot: KeyedSnapshot<Keys> {
         KeyedSnapshot(table.valid(store.snapshot), table)
     }
