@@ -63,10 +63,8 @@
                 let watch = calls.watch(instance, path, mask | UInt32(IN_MASK_ADD))
                 guard watch >= 0 else { return (watch, []) }
                 let before = state.table.insert(subscriber, for: WatchKey(watch: watch, name: name), mask)
-                // There may be thousands of others in the folder.
-                if before & ~mask == 0 { return (watch, []) }
-                let needed = state.table.mask(of: watch)
-                return (watch, before & ~needed == 0 ? [] : set(needed, of: watch, at: path, &state))
+                if state.table.needs(before & ~mask, of: watch) { return (watch, []) }
+                return (watch, set(state.table.mask(of: watch), of: watch, at: path, &state))
             }
             reportLoss(of: disturbed)
             switch -result {

@@ -46,6 +46,19 @@
             (watches[watch] ?? [:]).values.reduce(0) { $1.values.reduce($0) { $0 | $1.mask } }
         }
 
+        /// Whether all of some events of a watch are needed. There may be thousands of subscribers in a folder, of which the first mostly tell.
+        func needs(_ events: UInt32, of watch: Int32) -> Bool {
+            var rest = events
+            if rest == 0 { return true }
+            for names in (watches[watch] ?? [:]).values {
+                for subscription in names.values {
+                    rest &= ~subscription.mask
+                    if rest == 0 { return true }
+                }
+            }
+            return false
+        }
+
         /// The other names in a watched folder, with their subscribers; nil if there are more than a limit, if a key has other subscribers
         /// than one, or if the folder itself has any.
         func names(

@@ -60,6 +60,19 @@
             #expect(table.all.isEmpty)
         }
 
+        @Test("Events of a watch are needed if its subscribers have all of them together")
+        func needed() {
+            var table = InotifyTable()
+            let subscribers = (0..<3).map { _ in subscriber() }
+            table.insert(subscribers[0], for: WatchKey(watch: 1, name: "a"), 1)
+            table.insert(subscribers[1], for: WatchKey(watch: 1, name: "a"), 2)
+            table.insert(subscribers[2], for: WatchKey(watch: 1, name: nil), 4)
+            #expect(table.needs(0, of: 1) && table.needs(5, of: 1) && table.needs(7, of: 1))
+            #expect(!table.needs(8, of: 1) && !table.needs(15, of: 1) && !table.needs(1, of: 2) && table.needs(0, of: 2))
+            _ = table.remove(subscribers[1], for: WatchKey(watch: 1, name: "a"))
+            #expect(!table.needs(7, of: 1) && table.needs(5, of: 1))
+        }
+
         @Test("The other names in a folder are listed up to a limit, for the only subscriber of a name")
         func otherNames() {
             let (first, second) = (subscriber(), subscriber())
