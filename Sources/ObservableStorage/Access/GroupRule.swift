@@ -1,20 +1,9 @@
 import PropertyListCoding
 import Synchronization
 
-/// The rule of a group of any type.
-protocol AnyGroupRule: AnyObject, Sendable {
-    /// The names of the keys on which it may depend.
-    var keyNames: Set<String> { get }
-    /// The names of the entries of these keys.
-    var entryNames: Set<String> { get }
-
-    func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> () -> Void
-    func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot
-}
-
 extension KeyGroup {
     /// The rules of this group, and of nested ones that are stored properties.
-    func rules(_ naming: KeyNaming, in cache: EntryCache) -> [any AnyGroupRule] {
+    func rules(_ naming: KeyNaming, in cache: EntryCache) -> [any ValueRule] {
         let own = GroupRule(KeyTable(self, naming: naming, in: cache, isChecked: false))
         return Mirror(reflecting: self).children.reduce(into: own.map { [$0] } ?? []) { rules, child in
             if let group = child.value as? any KeyGroup { rules += group.rules(naming.inside(group.prefix), in: cache) }
@@ -23,9 +12,8 @@ extension KeyGroup {
 }
 
 /// The rule of a group for values that depend on each other, and the last values that were valid.
-final class GroupRule<Keys: KeyGroup>: AnyGroupRule {
+final class GroupRule<Keys: KeyGroup>: ValueRule {
     let keyNames: Set<String>
-    let entryNames: Set<String>
     /// The keys without the rule, which would retain this object.
     private let table: KeyTable<Keys>
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
@@ -42,13 +30,13 @@ final class GroupRule<Keys: KeyGroup>: AnyGroupRule {
         if table.calledDefaultRule.load(ordering: .relaxed) { return nil }
         self.table = table
         keyNames = Set(table.storageKeys.map(\.entryName.text))
-        entryNames = Set(table.storageKeys.flatMap(\.entryName.all))
         state = Lock((defaults, nil))
         _ = valid(StoreSnapshot(of: cache))
     }
 
-    /// Throws an error if values that are to be stored are not valid; returns a closure that records them as the last valid ones afterwards.
-    func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> () -> Void {
+    var cache: UInt64 { table.cache.id }
+
+    func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> @Sendable () -> Void {
         let next = StoreSnapshot(values, layers, of: table.cache)
         // Other processes, without the overrides, have to find valid values.
         try table.check(next.withoutOverrides)

@@ -11,7 +11,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     let cache: EntryCache
     private let rule: GroupRule<Keys>?
     // Of this group, of nested ones, and of those around it.
-    private let rules: [any AnyGroupRule]
+    private let rules: [any ValueRule]
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
     private let isChecked: Bool
@@ -28,7 +28,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     ///   - isChecked: whether the rules of the group and of nested groups replace invalid values; false for keys with which the values
     ///     themselves are checked.
     init(
-        _ keys: Keys, naming: KeyNaming, in cache: EntryCache, among outer: [any AnyGroupRule]? = nil, isChecked: Bool = true
+        _ keys: Keys, naming: KeyNaming, in cache: EntryCache, among outer: [any ValueRule]? = nil, isChecked: Bool = true
     ) {
         let named = keys.storageKeys(naming)
         (self.keys, self.naming, self.cache, self.isChecked) = (keys, naming, cache, isChecked)
@@ -80,21 +80,9 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         rule?.valid(snapshot) ?? snapshot
     }
 
-    /// Records the present values as the last valid ones, after an edit of several keys.
-    func keepLastValid(of store: ObservableStore) {
-        for rule in rules { _ = rule.valid(store.snapshot) }
-    }
-
-    /// Makes a transaction fail if the values are not valid by the rule of the group, or by one that concerns an entry that was edited.
-    func validate(_ transaction: StoreTransaction) {
-        let edited = rules.isEmpty ? [] : transaction.editedNames
-        do throws(StorageError) {
-            for rule in rules where rule === self.rule || !rule.entryNames.isDisjoint(with: edited) {
-                _ = try rule.check(transaction.values, transaction.layers)
-            }
-        } catch {
-            transaction.fail(error)
-        }
+    /// Makes a transaction fail if its values are not valid by the group's rule at its end.
+    func addRule(to transaction: StoreTransaction) {
+        if let rule { transaction.addRule(rule) }
     }
 
     func key<Value>(_ path: KeyPath<Keys, StorageKey<Value>>) -> TrackedKey {
@@ -116,17 +104,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     /// A key of the group, or of a nested one, whose setter checks the rules of all groups that have it.
     func checked<Value>(_ key: StorageKey<Value>) -> StorageKey<Value> {
         let rules = rules.filter { $0 === rule || $0.keyNames.contains(key.name) }
-        if rules.isEmpty { return key }
-        return key.with { traits in
-            traits.rule = (
-                cache.id,
-                { (values, layers) throws(StorageError) in
-                    var records: [() -> Void] = []
-                    for rule in rules { records.append(try rule.check(values, layers)) }
-                    return { [records] in for record in records { record() } }
-                }
-            )
-        }
+        return rules.isEmpty ? key : key.with { $0.rules = rules }
     }
 
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {

@@ -56,9 +56,9 @@ extension KeyedStore {
     public func edit<Result, Failure: Error>(
         muting token: ObservationToken? = nil, _ body: (inout KeyedTransaction<Keys>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        defer { table.keepLastValid(of: store) }
-        return try store.edit(muting: token) { (transaction) throws(Failure) in
-            try KeyedTransaction.run(body, in: transaction, table)
+        try store.edit(muting: token) { (transaction) throws(Failure) in
+            var keyed = KeyedTransaction(checking: transaction, table)
+            return try body(&keyed)
         }
     }
 

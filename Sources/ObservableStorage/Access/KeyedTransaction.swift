@@ -10,14 +10,10 @@ public struct KeyedTransaction<Keys: KeyGroup> {
         self.table = table
     }
 
-    /// Runs the body of a transaction, which fails if the values are not valid by the group's rule afterwards.
-    static func run<Result, Failure: Error>(
-        _ body: (inout KeyedTransaction) throws(Failure) -> Result, in transaction: StoreTransaction, _ table: KeyTable<Keys>
-    ) throws(Failure) -> Result {
-        var keyed = KeyedTransaction(transaction, table)
-        let result = try body(&keyed)
-        table.validate(transaction)
-        return result
+    /// A transaction that fails if the values are not valid by the group's rule at its end, whatever it edits.
+    init(checking transaction: StoreTransaction, _ table: KeyTable<Keys>) {
+        self.init(transaction, table)
+        table.addRule(to: transaction)
     }
 
     /// The value of a key; see ``StoreTransaction/subscript(_:)``.
@@ -38,9 +34,9 @@ extension KeyedStore {
     public nonisolated(nonsending) func update<Result: Sendable>(
         _ body: @Sendable (inout KeyedTransaction<Keys>) throws -> Result
     ) async throws -> Result {
-        defer { table.keepLastValid(of: store) }
-        return try await store.update { [table] transaction in
-            try KeyedTransaction.run(body, in: transaction, table)
+        try await store.update { [table] transaction in
+            var keyed = KeyedTransaction(checking: transaction, table)
+            return try body(&keyed)
         }
     }
 }

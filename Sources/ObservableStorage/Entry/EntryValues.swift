@@ -17,14 +17,16 @@ struct EntryValues: Sendable {
         layers.earlier(name, { values[$0] }, { histories[$0] })
     }
 
-    /// The values after some edits, without earlier values of the edited entries.
+    /// The values after some edits.
     func applying(_ edits: EntryEdits) -> EntryValues {
-        var edited = self
-        for (name, value) in edits {
-            edited.values[name] = value
-            edited.histories[name] = nil
-        }
-        return edited
+        replaced(by: edits.reduce(into: values) { $0[$1.key] = $1.value })
+    }
+
+    /// Other values, as the next revision, with the earlier ones of entries that are the same.
+    func replaced(by values: [String: PropertyListValue]) -> EntryValues {
+        var next = EntryValues(revision: revision + 1, values: values)
+        next.histories = histories.filter { values[$0.key] == self.values[$0.key] }
+        return next
     }
 
     /// Sets the value of an entry to the present one, and returns the previous one.

@@ -27,6 +27,16 @@ import Synchronization
     }
 }
 
+/// A rule for values of a store that depend on each other.
+protocol ValueRule: AnyObject, Sendable {
+    /// The cache of the store in which it applies; see ``EntryCache/id``.
+    var cache: UInt64 { get }
+    /// The names of the keys on which it may depend.
+    var keyNames: Set<String> { get }
+    /// Throws an error if values that are to be stored are not valid; returns a closure that records them as the last valid ones afterwards.
+    func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> @Sendable () -> Void
+}
+
 /// The contents of a key, shared by its copies.
 final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
     struct Traits: Sendable {
@@ -43,9 +53,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var validate: (@Sendable (Value) throws -> Void)?
         /// The ranges that valid values are in, for people.
         var ranges: [String] = []
-        /// The rule of the key's group, in the store whose cache has that number: it throws an error if values that are to be stored are not
-        /// valid, and returns a closure that records them as the last valid ones. Nil if the group has no rule.
-        var rule: (cache: UInt64, check: @Sendable (EntryValues, ValueLayers) throws(StorageError) -> () -> Void)?
+        /// The rules of the groups that have the key.
+        var rules: [any ValueRule] = []
         /// Convert a value of an earlier type, the newest type first; nil for a value of another type.
         var migrations: [@Sendable (PropertyListValue) throws -> Value?] = []
         /// The scope in which the key has its own value; nil for a key of the application.
@@ -84,7 +93,7 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         let name = traits.entryName
         let storesDefault = traits.persistsDefault != .never || traits.fallback.first?.definition.storesDefault == true
         self.storesDefault = storesDefault
-        editsSeveral = traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty || traits.rule != nil
+        editsSeveral = traits.writesThrough || !name.earlier.isEmpty || !name.path.isEmpty || !traits.rules.isEmpty
         hasPlainName = name.text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0xEF }
         let runsNoUserCode = traits.runsNoUserCode
         isReadWithoutUserCode = runsNoUserCode && traits.migrations.isEmpty && !storesDefault

@@ -21,10 +21,10 @@ extension ObservableStore {
         while true {
             let (found, layers, _) = cache.snapshot()
             var transaction = StoreTransaction(entries: StorageEntries(found.values), layers: layers, backend: backend, cache: cache)
-            let (result, changed) = try cache.recordingChanges(after: &runs) { () throws(Failure) in try body(&transaction) }
+            let (result, changed) = try cache.recordingChanges(after: &runs) { () throws(Failure) in try transaction.run(body) }
             do throws(StorageError) {
                 let (edits, paths) = (try transaction.finish(), transaction.editedPaths)
-                let isDone = try synchronizer.change(muting: token) { (state) throws(StorageError) in
+                let isDone = try synchronizer.change(muting: token, whenMade: transaction.whenMade) { (state) throws(StorageError) in
                     // Unless an entry that it has read was changed since, or a scope was discarded.
                     guard state.isCurrent(transaction.namesRead, in: found),
                         !transaction.scopes.contains(where: state.discardedScopes.contains)
@@ -66,7 +66,7 @@ extension ObservableStore {
         try requireOriginalProcess()
         let result = Lock<Result?>(nil)
         try await synchronizer.transact(origin) { transaction in
-            result.exchange(try TransactionContext.during(self) { try Interruption.withoutAny { try body(&transaction) } })
+            result.exchange(try TransactionContext.during(self) { try Interruption.withoutAny { try transaction.run(body) } })
         }
         guard let result = result.withLock({ $0 }) else { throw StorageError.editNotRun(by: backend) }
         return result
@@ -131,7 +131,7 @@ extension ObservableStore {
         }
     }
 
-    /// Sets or removes a key's value. What is set has to be valid by the rule of the key's group.
+    /// Sets or removes a key's value. What is set has to be valid by the rules of the groups that have the key.
     ///
     /// - Parameters:
     ///   - entry: the values of the key on which the edit depends; nil if it depends on none.
@@ -149,12 +149,14 @@ extension ObservableStore {
                 return try state.edit(key, storing: stored)
             }
         }
-        guard stored != nil, let rule = key.definition.traits.rule, rule.cache == cache.id else { return try change(at: nil) }
+        let rules = stored == nil ? [] : key.definition.traits.rules.filter { $0.cache == cache.id }
+        if rules.isEmpty { return try change(at: nil) }
         let (found, layers, _) = cache.snapshot()
-        let (keepLastValid, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in
-            try rule.check(found.applying(try key.edits(storing: stored) { found.values[$0] }), layers)
+        let (recordings, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in
+            let values = found.applying(try key.edits(storing: stored) { found.values[$0] })
+            return try rules.map { (rule) throws(StorageError) in try rule.check(values, layers) }
         }
-        if try change(at: found.revision, whenMade: keepLastValid) { return true }
+        if try change(at: found.revision, whenMade: { for record in recordings { record() } }) { return true }
         if let name = changed.min() { throw .nestedEdit(key: name) }
         return false
     }
@@ -196,8 +198,7 @@ extension ObservableStore {
         }
     }
 
-    /// Makes edits that depend on the stored values of a key; they are discarded if another process changes these before the edits are
-    /// written.
+    /// Makes edits that depend on the stored values of a key; they are discarded if another process changes these before they are written.
     ///
     /// - Parameter makeEdits: receives the value of each name, and the key's own entry, if that may cache it; returns nil for no edits.
     private nonisolated func edit<Value>(
@@ -215,8 +216,7 @@ extension ObservableStore {
             guard let edits = try makeEdits({ stored[$0] ?? nil }, entry) else { return }
             let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
                 try synchronizer.change { (state) throws(StorageError) in
-                    guard state.isCurrent(stored) else { return nil }
-                    return try state.edit(edits, of: name.own, origin: origin, condition: stored)
+                    state.isCurrent(stored) ? try state.edit(edits, of: name.own, origin: origin, condition: stored) : nil
                 }
             }
             if isDone { return }

@@ -46,6 +46,8 @@ struct PendingCommit: Sendable {
         /// The edits of the transaction; nil until it has returned.
         var transaction: EntryEdits?
         var scopes: Set<KeyScope> = []
+        /// Called after the transaction's edits are made in memory.
+        var whenMade: @Sendable () -> Void = {}
 
         func apply(to entries: inout StorageEntries) throws(StorageError) {
             entries.readKeys = effective.namesRead

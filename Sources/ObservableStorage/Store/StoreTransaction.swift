@@ -11,6 +11,8 @@ public struct StoreTransaction: KeyValueAccess {
         private(set) var latest: StorageEntries
         var failure: StorageError?
         var scopes: Set<KeyScope> = []
+        var rules: [any ValueRule] = []
+        var whenMade: @Sendable () -> Void = {}
 
         init(_ latest: StorageEntries) {
             self.latest = latest
@@ -115,6 +117,7 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private func edit<Value>(_ key: StorageKey<Value>, _ stored: PropertyListValue?) throws(StorageError) {
+        if stored != nil { for rule in key.definition.traits.rules where rule.cache == cache.id { addRule(rule) } }
         try contents.set(key.leaves(storing: stored) { contents[$0] })
     }
 
@@ -141,11 +144,28 @@ public struct StoreTransaction: KeyValueAccess {
         }
     }
 
-    /// The values after the edits made so far.
-    var values: EntryValues { EntryValues(revision: 0, values: contents.values) }
+    /// Makes the transaction fail if its values are not valid by a rule after it has run.
+    func addRule(_ rule: any ValueRule) {
+        if !contents.rules.contains(where: { $0 === rule }) { contents.rules.append(rule) }
+    }
 
-    /// The names of the entries edited so far.
-    var editedNames: Set<String> { contents.latest.editedKeys }
+    /// Runs the closure of the transaction, and checks its values by the rules that were added.
+    mutating func run<Result, Failure: Error>(_ body: (inout StoreTransaction) throws(Failure) -> Result) throws(Failure) -> Result {
+        let result = try body(&self)
+        if contents.rules.isEmpty || contents.failure != nil { return result }
+        let (present, layers, _) = cache.snapshot()
+        let values = present.replaced(by: contents.values)
+        do throws(StorageError) {
+            let recordings = try contents.rules.map { (rule) throws(StorageError) in try rule.check(values, layers) }
+            contents.whenMade = { for record in recordings { record() } }
+        } catch {
+            fail(error)
+        }
+        return result
+    }
+
+    /// Records the values as the last ones that were valid by the rules. Called after the edits are made.
+    var whenMade: @Sendable () -> Void { contents.whenMade }
 
     /// Makes the transaction fail at its end.
     func fail(_ error: StorageError) {

@@ -143,7 +143,7 @@ extension Synchronizer {
                 try backend.limits.requireFitting(edits)
                 let paths = transaction.editedPaths
                 for (key, value) in edits { entries.set(value, for: key, at: paths[key] ?? []) }
-                (run.transaction, run.scopes) = (edits, transaction.scopes)
+                (run.transaction, run.scopes, run.whenMade) = (edits, transaction.scopes, transaction.whenMade)
                 storedTransaction.exchange((edits, origin))
             }
         }
@@ -164,6 +164,7 @@ extension Synchronizer {
             return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
                 + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)
         }
+        run.whenMade()
         recordAvailable()
         scheduleCheckpoint(isOwn: true)
         scheduleLogRemoval()

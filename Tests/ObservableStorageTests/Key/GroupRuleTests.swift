@@ -21,6 +21,23 @@ private struct SpanKeys: KeyGroup {
     }
 }
 
+private struct OuterKeys: KeyGroup {
+    let span = SpanKeys()
+    let own = StorageKey("own", default: 0)
+}
+
+/// Keys with a rule that makes an edit while it checks values for the first time.
+private struct EditingKeys: KeyGroup {
+    static let edit = Lock<(@Sendable () -> Void)?>(nil)
+
+    let lower = StorageKey("lower", default: 0)
+
+    func validate(_ snapshot: KeyedSnapshot<EditingKeys>) throws {
+        Self.edit.exchange(nil)?()
+        if snapshot.lower > 10 { throw SpanKeys.Reversed(lower: snapshot.lower, upper: 10) }
+    }
+}
+
 private func reversed(_ lower: Int, _ upper: Int) -> StorageError {
     .invalidGroup(group: "SpanKeys", reason: "\(lower) is more than \(upper)")
 }
@@ -73,6 +90,57 @@ struct GroupRuleTests {
         var reasons: [StorageError] = []
         for await failure in failures { reasons.append(failure) }
         #expect(reasons == [reversed(3, 0)])
+    }
+
+    @Test("So does one of an edit or a transaction, also of a value that is not valid by itself", arguments: [false, true])
+    func invalidInListenerOfEdit(isTransaction: Bool) async throws {
+        let (title, upper) = (StorageKey("title", default: ""), StorageKey("span", "upper", default: 10))
+        settings.title = "short"
+        store[title] = String(repeating: "x", count: 201)
+        let read = Recorder<String>()
+        let token = settings.addUpdateListener(for: \.lower) { [store, settings] _ in
+            store[upper] = 0
+            read.record("\(settings.lower) \(settings.title)")
+        }
+        if isTransaction { try await settings.update { $0.lower = 3 } } else { settings.edit { $0.lower = 3 } }
+        #expect(try await read.elements(count: 1) == ["3 short"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("A reader that checks earlier values until later ones were set does not bring them back")
+    func readMeanwhile() throws {
+        let settings = KeyedStore<EditingKeys>(store)
+        EditingKeys.edit.exchange { settings.lower = 3 }
+        _ = settings.lower
+        store[lower] = 99
+        #expect(settings.lower == 3)
+    }
+
+    @Test("Edits of a key of the group, or of a nested group, are checked in any edit or transaction of several keys")
+    func several() async throws {
+        let outer = KeyedStore<OuterKeys>(store)
+        let key = settings.stored(\.lower).key
+        let failures = store.failures
+        outer.edit { edits in
+            edits.own = 1
+            edits.span.lower = 99
+        }
+        store.edit { $0[key] = 98 }
+        await #expect(throws: reversed(97, 10)) { try await outer.update { $0.span.lower = 97 } }
+        await #expect(throws: reversed(96, 10)) { try await store.update { $0[key] = 96 } }
+        #expect(store.entries.isEmpty)
+        outer.edit { edits in
+            edits.span.lower = 20
+            edits.span.upper = 30
+        }
+        #expect(store.entries == ["lower": 20, "span": ["upper": 30]])
+        // What is removed is not checked.
+        store.edit { $0.remove(settings.stored(\.upper).key) }
+        #expect(store.entries == ["lower": 20])
+        try await store.close()
+        var reasons: [StorageError] = []
+        for await failure in failures { reasons.append(failure) }
+        #expect(reasons.prefix(2) == [reversed(99, 10), reversed(98, 10)])
     }
 
     @Test("A listener can do so, and is refused what is not valid")
