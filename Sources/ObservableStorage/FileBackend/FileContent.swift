@@ -10,6 +10,7 @@ struct FileContent: Sendable {
     let format: PropertyListFormat
     /// Whether the file had been changed so recently that a further write may have left its identity unchanged.
     let isYoung: Bool
+    private let hash: Once<UInt64>
     /// Whether it was found that the entries cannot be decoded one by one when they are read.
     var isIndivisible = false
 
@@ -17,6 +18,9 @@ struct FileContent: Sendable {
     var hasReleasableValues: Bool {
         bytes.count >= largeListSize && format == .binary && !isIndivisible && entries.hasDecodedValues
     }
+
+    /// The checksum of the bytes as a journal records it.
+    var checksum: UInt64 { hash.value }
 
     /// Whether there is a file, and it is empty: a list without entries.
     var isBlank: Bool { identity != nil && bytes.isEmpty }
@@ -50,6 +54,7 @@ struct FileContent: Sendable {
         self.bytes = bytes
         self.entries = entries
         self.format = format
+        hash = Once { JournalFormat.checksum(bytes) }
         isYoung = identity?.mayHideWrites(after: time) ?? false
     }
 

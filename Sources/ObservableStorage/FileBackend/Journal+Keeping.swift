@@ -234,7 +234,7 @@ extension JournaledList {
         _ content: FileContent, at revision: UInt64, overrides: [String: StorageCommit.Edit], isGap: Bool = false, isPlaced: Bool = true
     ) {
         self.init(
-            identity: content.identity?.recorded, checksum: JournalFormat.checksum(content.bytes), revision: revision,
+            identity: content.identity?.recorded, checksum: content.checksum, revision: revision,
             format: content.format, overrides: overrides, isGap: isGap, isPlaced: isPlaced)
     }
 }

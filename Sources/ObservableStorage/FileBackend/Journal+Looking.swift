@@ -123,10 +123,9 @@ extension Journal {
 
     /// The entries of a copied journal and its list: of the list alone, if that is not one of the journal's.
     func copied(_ file: JournalFile, _ content: FileContent) throws(StorageError) -> StorageEntries {
-        let checksum = JournalFormat.checksum(content.bytes)
         let records = try file.records().records.map(\.record)
         let lists = records.compactMap { record -> JournaledList? in
-            guard case .list(let list) = record, list.checksum == checksum, (list.identity?.size ?? 0) == content.bytes.count else {
+            guard case .list(let list) = record, (list.identity?.size ?? 0) == content.bytes.count, list.checksum == content.checksum else {
                 return nil
             }
             return list

@@ -72,13 +72,12 @@ struct JournalFindings {
 extension JournalState {
     /// The recorded list that has the identity and the bytes of a file.
     func list(_ content: FileContent) -> JournaledList? {
-        list(content.identity).flatMap { $0.checksum == JournalFormat.checksum(content.bytes) ? $0 : nil }
+        list(content.identity).flatMap { $0.checksum == content.checksum ? $0 : nil }
     }
 
     /// The recorded list that has the bytes of a file, whatever its identity: it was written again as it was, or only marked as modified.
     func list(withBytesOf content: FileContent) -> JournaledList? {
         guard content.identity != nil else { return nil }
-        let checksum = JournalFormat.checksum(content.bytes)
-        return lists.last { $0.checksum == checksum && ($0.identity?.size ?? 0) == content.bytes.count }
+        return lists.last { ($0.identity?.size ?? 0) == content.bytes.count && $0.checksum == content.checksum }
     }
 }
