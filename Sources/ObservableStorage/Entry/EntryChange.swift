@@ -19,8 +19,7 @@ final class EntryChange: Sendable {
     private let givenEarlier: EarlierValues?
     /// The values before the new ones, if they do not follow from the old ones, as after a change of layers.
     let earlierThanNew: EarlierValues?
-    /// The values of the entry before the old one; nil if there are none, if the change is not one of an entry, or if it is one inside its
-    /// dictionary that nobody observes.
+    /// The values of the entry before the old one; nil if there are none, or the change is not one of an entry.
     let history: Box<EntryHistory>?
     /// Whether the changed value is no longer stored.
     let isRemoval: Bool

@@ -18,18 +18,20 @@ struct EntryHistory: Sendable {
             name.path.indices.contains { removals.contains(Array(name.path[...$0])) } ? nil : name.leaf(value)
         }
 
-        /// Records what is not there any more after an edit at a path.
-        mutating func recordRemovals(
+        /// The paths of what is not there any more after an edit at a path.
+        static func removals(
             of old: PropertyListValue, in new: PropertyListValue, editedAt edited: ArraySlice<String>, inside path: [String] = []
-        ) {
-            guard case .dictionary(let values) = old else { return }
+        ) -> Set<[String]> {
+            guard case .dictionary(let values) = old else { return [] }
+            var removals: Set<[String]> = []
             for name in edited.first.map({ [$0] }) ?? Array(values.keys) {
                 guard let value = values[name] else { continue }
                 let present = new[name]
                 if present == nil { removals.insert(path + [name]) }
                 guard case .dictionary = value, let present else { continue }
-                recordRemovals(of: value, in: present, editedAt: edited.dropFirst(), inside: path + [name])
+                removals.formUnion(Self.removals(of: value, in: present, editedAt: edited.dropFirst(), inside: path + [name]))
             }
+            return removals
         }
     }
 
@@ -128,7 +130,11 @@ struct EntryHistory: Sendable {
         self.revision = revision
         if new == nil, !isEmpty { (earlier, findings) = ([], [:]) }
         guard let new, !isEmpty else { return }
-        for index in earlier.indices { earlier[index].recordRemovals(of: earlier[index].value, in: new, editedAt: path[...]) }
+        for index in earlier.indices {
+            let removals = EarlierValue.removals(of: earlier[index].value, in: new, editedAt: path[...])
+            // A copy of the history is usually retained: see `Entry.Replaced`.
+            if !removals.isEmpty { earlier[index].removals.formUnion(removals) }
+        }
         if findings.isEmpty { return }
         // With the last value in a dictionary, that is removed as well.
         let paths = old?.dictionary == nil ? path.indices.map { Array(path[...$0]) } : Array(findings.keys)

@@ -35,8 +35,8 @@ struct EntryTable: Sendable {
     /// All values at the present revision. Takes time for the changes since the last call, and copies all values if the last result is
     /// still retained.
     ///
-    /// - Returns: the values, and those that were replaced, to be released outside locks.
-    mutating func values(at revision: UInt64) -> (values: EntryValues, replaced: [PropertyListValue?], stale: EntryValues?) {
+    /// - Returns: the values, and what was replaced, to be released outside locks.
+    mutating func values(at revision: UInt64) -> (values: EntryValues, replaced: [EntryValues.Replaced], stale: EntryValues?) {
         let known = copied.take()
         guard var copy = known, !isCopyStale else {
             isCopyStale = false
@@ -45,7 +45,7 @@ struct EntryTable: Sendable {
             copied = copy
             return (copy, [], known)
         }
-        var replaced: [PropertyListValue?] = []
+        var replaced: [EntryValues.Replaced] = []
         if copy.revision != revision {
             for entry in entries where entry.content.history.revision > copy.revision { replaced.append(copy.set(entry)) }
             copy.revision = revision
@@ -208,10 +208,10 @@ extension EntryTable {
 
     /// Replaces a value inside an entry's dictionary; see ``Entry/exchange(_:at:in:)``.
     mutating func exchange(
-        _ entry: Entry, _ leaf: inout PropertyListValue?, at name: EntryName, in revision: UInt64
+        _ entry: Entry, _ replaced: inout Entry.Replaced, at name: EntryName, in revision: UInt64
     ) throws(StorageError) -> Bool {
         let wasPending = entry.content.pendingRevision != 0
-        guard try entry.exchange(&leaf, at: name, in: revision) else { return false }
+        guard try entry.exchange(&replaced, at: name, in: revision) else { return false }
         if !wasPending { edited.append(entry) }
         return true
     }

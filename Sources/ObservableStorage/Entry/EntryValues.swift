@@ -29,11 +29,18 @@ struct EntryValues: Sendable {
         return next
     }
 
+    /// A previous value, and those before it, to be released outside locks.
+    typealias Replaced = (value: PropertyListValue?, history: EntryHistory?)
+
     /// Sets the value of an entry to the present one, and returns the previous one.
-    mutating func set(_ entry: Entry) -> PropertyListValue? {
-        let history = entry.content.history
-        if !history.isEmpty || !histories.isEmpty { histories[entry.name] = history.isEmpty ? nil : history }
-        guard let value = entry.content.value else { return values.removeValue(forKey: entry.name) }
-        return values.updateValue(value, forKey: entry.name)
+    mutating func set(_ entry: Entry) -> Replaced {
+        let (name, history) = (entry.name, entry.content.history)
+        var replaced: EntryHistory?
+        if !history.isEmpty || !histories.isEmpty {
+            replaced = histories[name]
+            histories[name] = history.isEmpty ? nil : history
+        }
+        guard let value = entry.content.value else { return (values.removeValue(forKey: name), replaced) }
+        return (values.updateValue(value, forKey: name), replaced)
     }
 }

@@ -84,20 +84,19 @@ struct EntryCacheState: Sendable {
         try requireEditable()
         let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }
         // Without observers nobody needs it, and the edit would copy it.
-        let history = entry.content.observers.isEmpty || entry.content.history.isEmpty ? nil : Box(entry.content.history)
-        var old: Entry.Replaced = (isObservedAround ? entry.content.value : nil, history)
-        var replaced = value
+        var old = isObservedAround ? entry.content.value : nil
+        var replaced: Entry.Replaced = (value, nil)
         guard try entries.exchange(entry, &replaced, at: name, in: revision + 1) else { return [] }
         revision += 1
         if log.isOn {
-            log.append([LoggedEdit(key: name.own, path: name.path, over: replaced.fingerprint, value: value, sequence: revision)])
+            log.append([LoggedEdit(key: name.own, path: name.path, over: replaced.value.fingerprint, value: value, sequence: revision)])
         }
         var new = entry.content.value
         if !isObservedAround {
             // Observers see the edited value only, or what is inside it.
-            (old.value, new) = (try name.replacing(replaced, in: nil), try name.replacing(value, in: nil))
+            (old, new) = (try name.replacing(replaced.value, in: nil), try name.replacing(value, in: nil))
         }
-        return [change(entry, from: old, to: new, origin: .local, revision: revision)]
+        return [change(entry, from: (old, replaced.history), to: new, origin: .local, revision: revision)]
     }
 
     // An edit made from an unwritten edit has the condition of that edit, which is empty for an edit by user code.

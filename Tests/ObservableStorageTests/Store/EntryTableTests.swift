@@ -20,9 +20,9 @@ struct EntryTableTests {
     func innerEditedAgain() throws {
         var table = EntryTable([:], store: 1)
         func edit(_ name: String, _ number: UInt64) throws {
-            var leaf: PropertyListValue? = .integer(PropertyListInteger(number))
+            var replaced: Entry.Replaced = (.integer(PropertyListInteger(number)), nil)
             let entry = table.ensureEntry("server")
-            _ = try table.exchange(entry, &leaf, at: EntryName(own: "server", path: [name]), in: number)
+            _ = try table.exchange(entry, &replaced, at: EntryName(own: "server", path: [name]), in: number)
         }
         func paths() -> [[String]] { table.pending("server")?.paths ?? [] }
         for number in 1...1_000 as ClosedRange<UInt64> { try edit(number.isMultiple(of: 2) ? "a" : "b", number) }

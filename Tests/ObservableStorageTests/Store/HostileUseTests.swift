@@ -149,6 +149,31 @@ struct HostileUseTests {
         }
     }
 
+    @Test("So is one inside a dictionary that nobody observes, which an edit or a snapshot drops from the values before")
+    func deallocatorInside() async throws {
+        await #expect(processExitsWith: .success) {
+            let store = try ObservableStore(backend: HookedBackend())
+            // A write has the values, too.
+            await store.suspend()
+            let key = StorageKey<Data?>("d", "data")
+            let released = Recorder<UInt64>()
+            for takesSnapshots in [false, true] {
+                for _ in 0..<4 {
+                    store[key] = Data(
+                        bytesNoCopy: .allocate(byteCount: 1_000, alignment: 8), count: 1_000,
+                        deallocator: .custom { bytes, _ in
+                            bytes.deallocate()
+                            released.record(store.revision)
+                        })
+                    if takesSnapshots { _ = store.snapshot }
+                }
+                store[key] = nil
+            }
+            _ = store.snapshot
+            #expect(released.elements.count == 8)
+        }
+    }
+
     @Test("Writing is as fast as without observers after the last stream of all changes has ended")
     func endedObserversOfAll() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
