@@ -79,9 +79,9 @@ extension Journal {
             if case .unreadable(target.journal.path, _, _) = error { throw refusal }
             throw error
         }
-        guard var state = found, let base = state.lists.first else { return try move() ? false : nil }
+        guard var state = found, !state.lists.isEmpty else { return try move() ? false : nil }
         let missing = FileContent.missing(format: list.newFormat)
-        let edits = StorageEntries().edits(to: StorageEntries(StorageEntries(), with: state.edits(since: base)))
+        let edits = state.missingEdits
         if !edits.isEmpty, !entry.status.isTrusted(besides: nil, in: nil) { throw refusal }
         if state.file.isCopy || state.hasRemainder || state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful {
             guard try !state.hasRemainder || isDamaged(state), let renewed = try renew(state, of: target) else { return nil }

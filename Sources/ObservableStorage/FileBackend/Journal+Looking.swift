@@ -8,6 +8,7 @@ extension Journal {
     ///
     /// - Parameter placed: the status of the list, if it was just found in place; a list that was missing is looked at again.
     func view(at target: ResolvedPath, _ placed: FileStatus? = nil) throws -> (view: JournalView, list: FileStatus?, journal: FileStatus?) {
+        let isFirst = list.cached.withLock { $0 == nil }
         var placed = placed
         var waited: Duration = .zero
         var last: FileContent?
@@ -41,6 +42,10 @@ extension Journal {
                 last = try list.content(of: target, quarantining: quarantine)
                 guard let content = last, content.isUnchanged(since: before, at: status?.identity) else { continue }
                 step = findings.next(content)
+                // Otherwise it was reported when the list was read.
+                if isFirst, content.isBlank, case .found(.foreign(let journal, _)) = step, journal.lists.first?.identity?.size ?? 0 > 0 {
+                    list.reportTruncation()
+                }
             }
             guard case .found(let view) = step else { continue }
             switch view {
@@ -107,7 +112,10 @@ extension Journal {
         entries: StorageEntries, overrides: [String: StorageCommit.Edit]
     ) {
         var overrides: [String: StorageCommit.Edit] = [:]
-        if content.identity != nil {
+        if content.isBlank {
+            // Nobody has removed these entries one by one.
+            overrides = state.missingEdits
+        } else if content.identity != nil {
             overrides = state.remaining { content.entries[$0] }
         } else if list.configuration.onDeletion == .keepLastValues, let entries = state.entries {
             overrides = StorageEntries().edits(to: entries)

@@ -42,10 +42,16 @@ extension ListFile {
             reports.publish(.unreadable(file: name, reason: reason))
         }
         if content.isBlank, let last, !last.isBlank, !last.entries.stored.isEmpty {
-            let reason = "it was truncated and is empty, so that none of its keys has a value"
-            reports.report([.unreadable(file: name, reason: reason)])
+            reportTruncation()
         }
         return content
+    }
+
+    /// Reports that the list is empty, and was not when it was last known.
+    func reportTruncation() {
+        let reason =
+            "it was truncated and is empty: of its values, only edits that it did not have yet are left; restore it from a copy if it should not be"
+        reports.report([.unreadable(file: name, reason: reason)])
     }
 
     private func identity(at path: ResolvedPath) throws(StorageError) -> FileIdentity? {

@@ -158,6 +158,12 @@ struct JournalState: Sendable {
         return edits
     }
 
+    /// The edits that the list in place lacks, over a list without entries.
+    var missingEdits: [String: StorageCommit.Edit] {
+        guard let list = lists.first else { return [:] }
+        return StorageEntries().edits(to: StorageEntries(StorageEntries(), with: edits(since: list)))
+    }
+
     /// Replaces the entries by equal ones.
     mutating func replaceEntries(by equal: StorageEntries) {
         entries = equal.stored(at: storageRevision)

@@ -77,6 +77,44 @@ struct ForeignWriterTests {
         #expect(try one.load().values == ["c": 3])
     }
 
+    @Test("A list that is truncated while nobody has it open is reported, and the commits that it did not have are kept")
+    func truncated() throws {
+        let fixture = try JournalFixture(["a": 1, "b": 1, "d": ["x": 1]])
+        let one = fixture.backend()
+        try one.set(["a": 2, "new": 2, "b": nil])
+        _ = try one.edit { try $0.set(5, at: EntryName(own: "d", path: ["y"])) }
+        try #require(truncate(fixture.file.path, 0) == 0)
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: fixture.file.path)
+        let expected: [String: PropertyListValue] = ["a": 2, "new": 2, "d": ["x": 1, "y": 5]]
+        let reader = PropertyListFile(at: fixture.file, access: .readOnly)
+        let next = fixture.backend()
+        for backend in [reader, next] {
+            #expect(try backend.load().values == expected)
+            #expect(backend.told.map(\.description).map { $0.contains("truncated") } == [true])
+        }
+        let later = fixture.backend()
+        #expect(try later.load().values == expected)
+        #expect(later.told.isEmpty)
+        try later.checkpoint()
+        #expect(try fixture.stored() == expected)
+        // A store that had the list open meanwhile.
+        #expect(try one.load().values == expected)
+    }
+
+    @Test("A list that was empty, and still is, is not reported as truncated")
+    func empty() throws {
+        let fixture = try JournalFixture()
+        try Data().write(to: fixture.file)
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: fixture.file.path)
+        let one = fixture.backend()
+        #expect(try one.load().values.isEmpty)
+        try one.set(["a": 1])
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: fixture.file.path)
+        let next = fixture.backend()
+        #expect(try next.load().values == ["a": 1])
+        #expect(one.told.isEmpty && next.told.isEmpty)
+    }
+
     @Test("A deleted list is written again with its last values, if that is wanted")
     func kept() throws {
         let fixture = try JournalFixture(["a": 1, "b": 1])
