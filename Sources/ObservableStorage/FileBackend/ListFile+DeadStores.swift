@@ -64,15 +64,21 @@ extension ListFile {
                 if !keys.isEmpty { reports.append(.conflict(file: name, keys: keys.sorted())) }
                 continue
             }
-            let replay = EditReplay(content.edits, isMissingUnknown: isQuarantined.load(ordering: .relaxed)) {
-                entries[$0]
-            } rejecting: { key, value in
-                configuration.formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
+            for (offset, _) in content.damages {
+                let reason = "its record at byte \(offset) is damaged: edits of \(name) are lost; check the values, and set them again"
+                reports.append(.unreadable(file: log.path, reason: reason))
             }
-            let paths = Dictionary(grouping: content.edits, by: \.key).mapValues { $0.map(\.path) }
-            for (key, value) in replay.changes { entries.set(value, for: key, at: paths[key] ?? []) }
-            reports += replay.rejections.sorted { $0.key < $1.key }.map(\.value)
-            if !replay.conflicts.isEmpty { reports.append(.conflict(file: name, keys: replay.conflicts)) }
+            for edits in content.parts {
+                let replay = EditReplay(Array(edits), isMissingUnknown: isQuarantined.load(ordering: .relaxed)) {
+                    entries[$0]
+                } rejecting: { key, value in
+                    configuration.formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
+                }
+                let paths = Dictionary(grouping: edits, by: \.key).mapValues { $0.map(\.path) }
+                for (key, value) in replay.changes { entries.set(value, for: key, at: paths[key] ?? []) }
+                reports += replay.rejections.sorted { $0.key < $1.key }.map(\.value)
+                if !replay.conflicts.isEmpty { reports.append(.conflict(file: name, keys: replay.conflicts)) }
+            }
         }
         return reports
     }

@@ -1,7 +1,7 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// The content of an edit log, read from arbitrary bytes: the edits up to the first incomplete record.
+/// The content of an edit log, read from arbitrary bytes.
 struct EditLogContent: Sendable {
     /// Identifies the store that made the log.
     let store: UInt64
@@ -13,10 +13,19 @@ struct EditLogContent: Sendable {
     let replaced: UInt64
     /// The edits that were not known to be in the list, in their order.
     private(set) var edits: [LoggedEdit]
+    /// The records that were damaged after they were added, whose edits are not known to be in the list: their offsets in the file, and how
+    /// many of the other edits are before them.
+    private(set) var damages: [(offset: Int, index: Int)] = []
 
     /// Drops the edits if one of the other logs replaces this one.
     mutating func drop(ifReplacedBy others: Set<UInt64>) {
-        if others.contains(store) { edits = [] }
+        if others.contains(store) { (edits, damages) = ([], []) }
+    }
+
+    /// The edits between damaged records.
+    var parts: [ArraySlice<LoggedEdit>] {
+        let indices = damages.map(\.index).sorted()
+        return zip([0] + indices, indices + [edits.count]).map { edits[$0..<$1] }
     }
 
     /// - Returns: nil if the bytes are not those of an edit log.
@@ -44,38 +53,83 @@ struct EditLogContent: Sendable {
         let committed = word(Header.committed)
         // In one array: they may be a hundred thousand.
         var found: [LoggedEdit] = []
-        Self.read(halves.0, store, turn: word(Header.turns.0), at: 0, after: committed, to: &found)
+        damages += Self.read(halves.0, store, turn: word(Header.turns.0), at: 0, after: committed, to: &found)
         let count = found.count
-        Self.read(halves.1, store, turn: word(Header.turns.1), at: halfSize, after: committed, to: &found)
+        damages += Self.read(halves.1, store, turn: word(Header.turns.1), at: halfSize, after: committed, to: &found)
         // The half that was filled first has the smaller sequences.
         let isSwapped = count < found.count && found[count].sequence < found[0].sequence
         edits = isSwapped ? Array(found[count...] + found[..<count]) : found
+        if isSwapped { damages = damages.map { ($0.offset, ($0.index + found.count - count) % found.count) } }
     }
 
-    /// Adds the edits of a half after a sequence to others.
+    /// Adds the edits of a half after a sequence to others; returns the damaged records between them.
     private static func read(
         _ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at base: Int, after committed: UInt64, to found: inout [LoggedEdit]
-    ) {
-        typealias Record = EditLogFormat.Record
-        var offset = 0
-        guard turn != 0, let start = half.baseAddress else { return }
-        let seed = EditLogFormat.checksumSeed(store: store, turn: turn)
-        while half.count - offset >= Record.edits {
-            guard let length = Int(exactly: half.loadUnaligned(fromByteOffset: offset, as: UInt64.self)), length >= Record.edits,
-                length.isMultiple(of: 8), length <= half.count - offset
-            else { break }
-            let record = start + offset
-            let checksum = EditLogFormat.checksum(record, length: length, offset: base + offset, seed: seed)
-            guard record.loadUnaligned(fromByteOffset: Record.checksum, as: UInt64.self) == checksum else { break }
-            var reader = LogReader(UnsafeRawBufferPointer(start: record + Record.edits, count: length - Record.edits))
-            let sequence = record.loadUnaligned(fromByteOffset: Record.sequence, as: UInt64.self)
-            let count = record.loadUnaligned(fromByteOffset: Record.count, as: UInt32.self)
+    ) -> [(offset: Int, index: Int)] {
+        guard turn != 0 else { return [] }
+        let records = EditLogRecords(half, base: base, seed: EditLogFormat.checksumSeed(store: store, turn: turn))
+        var (offset, last, damages) = (0, UInt64(0), [(offset: Int, index: Int)]())
+        while true {
+            guard let record = records.record(at: offset) else {
+                guard let next = records.firstRecord(from: offset + 8, after: last) else { return damages }
+                if next.sequence > committed { damages.append((EditLogFormat.Header.size + base + offset, found.count)) }
+                offset = next.offset
+                continue
+            }
+            var reader = LogReader(record.edits)
             let before = found.count
-            let isComplete = reader.read(count: count, sequence: sequence, to: &found)
-            if !isComplete || sequence <= committed { found.removeSubrange(before...) }
-            if !isComplete { break }
-            offset += length
+            let isComplete = reader.read(count: record.count, sequence: record.sequence, to: &found)
+            if !isComplete || record.sequence <= committed { found.removeSubrange(before...) }
+            if !isComplete { return damages }
+            (offset, last) = (offset + record.length, record.sequence)
         }
+    }
+}
+
+/// The records in the bytes of a half. Their checksums distinguish them from those of earlier turns.
+private struct EditLogRecords {
+    private typealias Record = EditLogFormat.Record
+
+    private let half: UnsafeRawBufferPointer
+    private let base: Int
+    private let seed: FoldedHash
+
+    /// - Parameter base: the offset of the half from the start of the first one.
+    init(_ half: UnsafeRawBufferPointer, base: Int, seed: FoldedHash) {
+        (self.half, self.base, self.seed) = (half, base, seed)
+    }
+
+    private func word(_ offset: Int) -> UInt64 { half.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+
+    /// The length of a record at an offset, according to its first word; nil if none can be there.
+    private func length(at offset: Int) -> Int? {
+        guard half.count - offset >= Record.edits, let length = Int(exactly: word(offset)), length >= Record.edits,
+            length.isMultiple(of: 8), length <= half.count - offset
+        else { return nil }
+        return length
+    }
+
+    /// The record at an offset; nil if there is none, or it is not whole.
+    func record(at offset: Int) -> (length: Int, sequence: UInt64, count: UInt32, edits: UnsafeRawBufferPointer)? {
+        guard let length = length(at: offset), let start = half.baseAddress else { return nil }
+        let checksum = EditLogFormat.checksum(start + offset, length: length, offset: base + offset, seed: seed)
+        guard word(offset + Record.checksum) == checksum else { return nil }
+        let edits = UnsafeRawBufferPointer(rebasing: half[(offset + Record.edits)..<(offset + length)])
+        let count = half.loadUnaligned(fromByteOffset: offset + Record.count, as: UInt32.self)
+        return (length, word(offset + Record.sequence), count, edits)
+    }
+
+    /// The first whole record from an offset, after another one: it was added after what is between them, which is not whole any more.
+    func firstRecord(from offset: Int, after last: UInt64) -> (offset: Int, sequence: UInt64)? {
+        // Any bytes may look like the beginning of a long record.
+        var rest = 4 * half.count
+        for offset in stride(from: offset, to: half.count, by: 8) {
+            guard let length = length(at: offset), word(offset + Record.sequence) >= last else { continue }
+            rest -= length
+            if rest < 0 { return nil }
+            if let record = record(at: offset) { return (offset, record.sequence) }
+        }
+        return nil
     }
 }
 

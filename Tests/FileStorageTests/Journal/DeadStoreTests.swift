@@ -165,6 +165,56 @@ struct DeadStoreTests {
         #expect(!FileManager.default.fileExists(atPath: fixture.logs))
     }
 
+    @Test("A damaged record is reported, and does not take the later ones with it", arguments: 0..<3, [0, 1, 8, 16, 30, 40])
+    func damaged(record: Int, offset: Int) throws {
+        let fixture = try EditLogFixture(["a": 1, "b": 1, "k": 1])
+        func edit(_ key: String, from old: PropertyListValue?, to new: PropertyListValue, _ sequence: UInt64) -> LoggedEdit {
+            LoggedEdit(key: key, over: old.fingerprint, value: new, sequence: sequence)
+        }
+        try fixture.leaveLog([
+            edit("k", from: 1, to: 2, 5), edit("a", from: 1, to: 2, 6), edit("k", from: 2, to: 3, 7), edit("b", from: 1, to: 2, 8),
+            edit("k", from: 3, to: 4, 9),
+        ])
+        let (path, bytes) = try fixture.log()
+        let length = Int(bytes[EditLogFormat.Header.size])
+        let start = EditLogFormat.Header.size + record * length
+        var damaged = bytes
+        damaged[start + offset] ^= 8
+        try damaged.write(to: URL(fileURLWithPath: path))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        let expected: [[String: PropertyListValue]] = [
+            ["k": 1, "a": 2, "b": 2], ["k": 4, "a": 1, "b": 2], ["k": 2, "a": 2, "b": 2],
+        ]
+        #expect(try backend.load().values == expected[record])
+        let name = fixture.file.path
+        let reason = "its record at byte \(start) is damaged: edits of \(name) are lost; check the values, and set them again"
+        let conflicts = record == 1 ? [] : [StorageError.conflict(file: name, keys: ["k"])]
+        #expect(failures(backend) == [.unreadable(file: path, reason: reason)] + conflicts)
+        #expect(try fixture.stored() == expected[record])
+        #expect(fixture.logNames.isEmpty)
+    }
+
+    @Test("Records that are left from before a half was emptied are no damage, nor is one that was not finished")
+    func leftRecords() throws {
+        let fixture = try EditLogFixture(["k": 1])
+        let chain = EditLogFixture.chain("k", from: 1, [2, 3, 4, 5, 6])
+        do {
+            let log = try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: 65_536)
+            log.publish()
+            for edit in chain.prefix(3) { #expect(log.add(edit)) }
+            log.markCommitted(upTo: 3, in: nil)
+            for edit in chain.suffix(2) { #expect(log.add(edit)) }
+            withExtendedLifetime(log) {}
+        }
+        try PropertyListValue.dictionary(["k": 4]).encoded(as: .binary).write(to: fixture.file)
+        var (path, bytes) = try fixture.log()
+        bytes[EditLogFormat.Header.size + Int(bytes[EditLogFormat.Header.size]) + EditLogFormat.Record.sequence] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let backend = PropertyListFile(at: fixture.file, journal: .edits)
+        #expect(try backend.load().values == ["k": 5])
+        #expect(failures(backend).isEmpty)
+    }
+
     @Test("Only a log of the list's owner counts, in a folder of the same user", .enabled(if: geteuid() == 0))
     func otherOwner() throws {
         let fixture = try EditLogFixture(["k": 1])
