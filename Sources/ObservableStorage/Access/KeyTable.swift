@@ -35,7 +35,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         storageKeys = named.map(\.named)
         byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
         rules = isChecked ? outer ?? keys.rules(naming, in: cache) : []
-        let names = Set(storageKeys.map(\.entryName.text))
+        let names = rules.isEmpty ? [] : Set(storageKeys.map(\.entryName.text))
         rule = rules.lazy.compactMap { $0 as? GroupRule<Keys> }.first { $0.keyNames == names }
         ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
     }

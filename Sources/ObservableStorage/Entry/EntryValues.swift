@@ -19,12 +19,13 @@ struct EntryValues: Sendable {
 
     /// The values after some edits.
     func applying(_ edits: EntryEdits) -> EntryValues {
-        replaced(by: edits.reduce(into: values) { $0[$1.key] = $1.value })
+        replaced(by: edits.reduce(into: values) { $0[$1.key] = $1.value }, edited: edits.keys)
     }
 
-    /// Other values, as the next revision, with the earlier ones of entries that are the same.
-    func replaced(by values: [String: PropertyListValue]) -> EntryValues {
-        var next = EntryValues(revision: revision + 1, values: values)
+    /// Other values, as the next revision if some that were edited are different, with the earlier ones of entries that are the same.
+    func replaced(by values: [String: PropertyListValue], edited names: some Sequence<String>) -> EntryValues {
+        let isChange = names.contains { values[$0] != self.values[$0] }
+        var next = EntryValues(revision: isChange ? revision + 1 : revision, values: values)
         next.histories = histories.filter { values[$0.key] == self.values[$0.key] }
         return next
     }

@@ -108,7 +108,9 @@ public struct StoreTransaction: KeyValueAccess {
             try cache.update { (state) throws(StorageError) in try state.requireSettable(key.definition) }
         }
         if let scope = key.definition.scope { contents.scopes.insert(scope) }
-        try edit(key, try key.stored(value, in: backend))
+        let stored = try key.stored(value, in: backend)
+        if stored != nil { for rule in key.definition.traits.rules where rule.cache == cache.id { addRule(rule) } }
+        try edit(key, stored)
     }
 
     /// Removes a key's stored value, under earlier names too.
@@ -117,7 +119,6 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private func edit<Value>(_ key: StorageKey<Value>, _ stored: PropertyListValue?) throws(StorageError) {
-        if stored != nil { for rule in key.definition.traits.rules where rule.cache == cache.id { addRule(rule) } }
         try contents.set(key.leaves(storing: stored) { contents[$0] })
     }
 
@@ -138,6 +139,7 @@ public struct StoreTransaction: KeyValueAccess {
         guard layers.allowDefault(of: key.definition.entryName) else { return }
         guard let value = key.defaultToStore({ contents[$0] }), let edits = cache.storable([key.name: value], in: backend) else { return }
         do throws(StorageError) {
+            // Not checked by rules: nobody has set it.
             for case let value? in edits.values { try edit(key, value) }
         } catch {
             // A value on the path is not a dictionary. Reading returns the default nevertheless.
@@ -153,10 +155,10 @@ public struct StoreTransaction: KeyValueAccess {
     mutating func run<Result, Failure: Error>(_ body: (inout StoreTransaction) throws(Failure) -> Result) throws(Failure) -> Result {
         let result = try body(&self)
         if contents.rules.isEmpty || contents.failure != nil { return result }
-        let (present, layers, _) = cache.snapshot()
-        let values = present.replaced(by: contents.values)
+        let (present, presentLayers, _) = cache.snapshot()
+        let values = present.replaced(by: contents.values, edited: contents.latest.editedKeys)
         do throws(StorageError) {
-            let recordings = try contents.rules.map { (rule) throws(StorageError) in try rule.check(values, layers) }
+            let recordings = try contents.rules.map { (rule) throws(StorageError) in try rule.check(values, presentLayers) }
             contents.whenMade = { for record in recordings { record() } }
         } catch {
             fail(error)

@@ -164,7 +164,8 @@ extension Synchronizer {
             return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
                 + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)
         }
-        run.whenMade()
+        // Later edits in memory are not among the values that the transaction had.
+        if !cache.update({ $0.entries.hasPending }) { run.whenMade() }
         recordAvailable()
         scheduleCheckpoint(isOwn: true)
         scheduleLogRemoval()

@@ -26,6 +26,15 @@ private struct OuterKeys: KeyGroup {
     let own = StorageKey("own", default: 0)
 }
 
+private struct StoringKeys: KeyGroup {
+    let lower = StorageKey("lower", default: 0)
+    let identifier = StorageKey("identifier", persistsDefault: .whenMissing, default: "made")
+
+    func validate(_ snapshot: KeyedSnapshot<StoringKeys>) throws {
+        if snapshot.lower > 10 { throw SpanKeys.Reversed(lower: snapshot.lower, upper: 10) }
+    }
+}
+
 /// Keys with a rule that makes an edit while it checks values for the first time.
 private struct EditingKeys: KeyGroup {
     static let edit = Lock<(@Sendable () -> Void)?>(nil)
@@ -105,6 +114,31 @@ struct GroupRuleTests {
         if isTransaction { try await settings.update { $0.lower = 3 } } else { settings.edit { $0.lower = 3 } }
         #expect(try await read.elements(count: 1) == ["3 short"])
         withExtendedLifetime(token) {}
+    }
+
+    @Test("An edit in memory during a transaction stays among the last valid values")
+    func editDuringTransaction() async throws {
+        let upper = StorageKey("span", "upper", default: 10)
+        let read = Recorder<String>()
+        let token = settings.addUpdateListener(for: \.lower) { [store, settings] _ in
+            store[upper] = 0
+            read.record(settings.title)
+        }
+        try await settings.update { [settings] edits in
+            settings.title = "short"
+            edits.lower = 3
+        }
+        #expect(try await read.elements(count: 1) == ["short"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("Reading a key that stores its default does not check a rule in a transaction")
+    func storedDefault() async throws {
+        let settings = KeyedStore<StoringKeys>(store)
+        store[lower] = 99
+        let key = settings.stored(\.identifier).key
+        #expect(try await store.update { $0[key] } == "made")
+        #expect(store.entries == ["lower": 99, "identifier": "made"])
     }
 
     @Test("A reader that checks earlier values until later ones were set does not bring them back")
