@@ -41,7 +41,7 @@ struct EditLogContent: Sendable {
 
     /// - Parameters:
     ///   - header: the bytes of the header, whose half size was checked.
-    ///   - halves: the bytes of the halves, at least up to the end of their records.
+    ///   - halves: the bytes of the halves; none of one that was never used.
     private init(header bytes: UnsafeRawBufferPointer, _ halves: (UnsafeRawBufferPointer, UnsafeRawBufferPointer), halfSize: Int) {
         typealias Header = EditLogFormat.Header
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
@@ -136,39 +136,25 @@ private struct EditLogRecords {
 // MARK: - Reading a file
 
 extension EditLogContent {
-    // The number of bytes of a half that are read at once, unless a record is longer.
-    private static let portion = 64 << 10
-
-    /// Reads a log: of each half only the part with records, however large the file is.
+    /// Reads a log: the halves that were ever used as a whole, because what follows a damaged record may be anywhere.
     ///
     /// - Parameters:
     ///   - header: the bytes of the header.
     ///   - size: the size of the file.
     /// - Returns: nil if the file is not an edit log.
     init?(_ descriptor: Int32, header: Data, size: Int, calls: FileSystemCalls) throws(SystemError) {
+        typealias Header = EditLogFormat.Header
         guard let halfSize = header.withUnsafeBytes({ EditLogFormat.halfSize($0, of: size) }) else { return nil }
-        let start = EditLogFormat.Header.size
-        let first = try Self.records(of: descriptor, at: start, limit: halfSize, calls)
-        let second = try Self.records(of: descriptor, at: start + halfSize, limit: halfSize, calls)
+        func half(_ number: Int, turn: Int) throws(SystemError) -> Data {
+            let isUsed = header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: turn, as: UInt64.self) != 0 }
+            return isUsed ? try calls.bytes(of: descriptor, at: Header.size + number * halfSize, count: halfSize) : Data()
+        }
+        let halves = (try half(0, turn: Header.turns.0), try half(1, turn: Header.turns.1))
         self = header.withUnsafeBytes { header in
-            first.withUnsafeBytes { first in
-                second.withUnsafeBytes { second in EditLogContent(header: header, (first, second), halfSize: halfSize) }
+            halves.0.withUnsafeBytes { first in
+                halves.1.withUnsafeBytes { second in EditLogContent(header: header, (first, second), halfSize: halfSize) }
             }
         }
-    }
-
-    private static func records(of descriptor: Int32, at start: Int, limit: Int, _ calls: FileSystemCalls) throws(SystemError) -> Data {
-        var bytes = Data()
-        // Where the next record begins.
-        var next: Int? = 0
-        while let needed = next, bytes.count < limit {
-            let count = min(max(needed - bytes.count, portion), limit - bytes.count)
-            let more = try calls.bytes(of: descriptor, at: start + bytes.count, count: count)
-            bytes += more
-            if more.count < count { break }
-            next = bytes.withUnsafeBytes { EditLogFormat.nextRecord($0, after: needed, limit: limit) }
-        }
-        return bytes
     }
 }
 
@@ -181,17 +167,6 @@ extension EditLogFormat {
             halfSize <= largestHalf, halfSize.isMultiple(of: 8), Header.size + 2 * halfSize <= fileSize
         else { return nil }
         return halfSize
-    }
-
-    /// The offset of the first record that is incomplete in the first bytes of a half; nil if there is none.
-    fileprivate static func nextRecord(_ bytes: UnsafeRawBufferPointer, after offset: Int, limit: Int) -> Int? {
-        var offset = offset
-        while bytes.count - offset >= Record.edits {
-            let length = Int(truncatingIfNeeded: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            guard length >= Record.edits, length.isMultiple(of: 8), length <= limit - offset else { return nil }
-            offset += length
-        }
-        return offset
     }
 }
 
