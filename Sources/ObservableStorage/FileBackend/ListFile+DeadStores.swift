@@ -65,7 +65,7 @@ extension ListFile {
                 continue
             }
             for (offset, _) in content.damages {
-                let reason = "its record at byte \(offset) is damaged: edits of \(name) are lost; check the values, and set them again"
+                let reason = "its record at byte \(offset) is damaged: edits of \(name) may be lost; check the values, and set them again"
                 reports.append(.unreadable(file: log.path, reason: reason))
             }
             for edits in content.parts {

@@ -62,7 +62,7 @@ struct EditLogContent: Sendable {
         if isSwapped { damages = damages.map { ($0.offset, ($0.index + found.count - count) % found.count) } }
     }
 
-    /// Adds the edits of a half after a sequence to others; returns the damaged records between them.
+    /// Adds the edits of a half after a sequence to others; returns the damaged records with such edits, or with ones that may be such.
     private static func read(
         _ half: UnsafeRawBufferPointer, _ store: UInt64, turn: UInt64, at base: Int, after committed: UInt64, to found: inout [LoggedEdit]
     ) -> [(offset: Int, index: Int)] {
@@ -70,18 +70,21 @@ struct EditLogContent: Sendable {
         let records = EditLogRecords(half, base: base, seed: EditLogFormat.checksumSeed(store: store, turn: turn))
         var (offset, last, damages) = (0, UInt64(0), [(offset: Int, index: Int)]())
         while true {
-            guard let record = records.record(at: offset) else {
-                guard let next = records.firstRecord(from: offset + 8, after: last) else { return damages }
-                if next.sequence > committed { damages.append((EditLogFormat.Header.size + base + offset, found.count)) }
+            let (start, before) = (offset, found.count)
+            let isDamaged: Bool
+            if let record = records.record(at: offset) {
+                var reader = LogReader(record.edits)
+                let isComplete = reader.read(count: record.count, sequence: record.sequence, to: &found)
+                if !isComplete || record.sequence <= committed { found.removeSubrange(before...) }
+                isDamaged = !isComplete && record.sequence > committed
+                (offset, last) = (offset + record.length, record.sequence)
+            } else if let next = records.firstRecord(from: offset + 8, after: last) {
+                isDamaged = records.mayHaveEdits(at: offset, from: last, to: next.sequence, after: committed)
                 offset = next.offset
-                continue
+            } else {
+                return damages
             }
-            var reader = LogReader(record.edits)
-            let before = found.count
-            let isComplete = reader.read(count: record.count, sequence: record.sequence, to: &found)
-            if !isComplete || record.sequence <= committed { found.removeSubrange(before...) }
-            if !isComplete { return damages }
-            (offset, last) = (offset + record.length, record.sequence)
+            if isDamaged { damages.append((EditLogFormat.Header.size + base + start, before)) }
         }
     }
 }
@@ -117,6 +120,14 @@ private struct EditLogRecords {
         let edits = UnsafeRawBufferPointer(rebasing: half[(offset + Record.edits)..<(offset + length)])
         let count = half.loadUnaligned(fromByteOffset: offset + Record.count, as: UInt32.self)
         return (length, word(offset + Record.sequence), count, edits)
+    }
+
+    /// Whether edits after `committed` may be in what is damaged at an offset, after a record with the sequence `last` and before `next`.
+    func mayHaveEdits(at offset: Int, from last: UInt64, to next: UInt64, after committed: UInt64) -> Bool {
+        guard next > committed else { return false }
+        // Several records may have the same sequence: that of the damaged one decides, unless it is damaged itself.
+        let own = word(offset + Record.sequence)
+        return next > committed + 1 || own > committed || own < max(last, 1)
     }
 
     /// The first whole record from an offset, after another one: it was added after what is between them, which is not whole any more.

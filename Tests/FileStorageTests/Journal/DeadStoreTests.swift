@@ -187,7 +187,7 @@ struct DeadStoreTests {
         ]
         #expect(try backend.load().values == expected[record])
         let name = fixture.file.path
-        let reason = "its record at byte \(start) is damaged: edits of \(name) are lost; check the values, and set them again"
+        let reason = "its record at byte \(start) is damaged: edits of \(name) may be lost; check the values, and set them again"
         let conflicts = record == 1 ? [] : [StorageError.conflict(file: name, keys: ["k"])]
         #expect(failures(backend) == [.unreadable(file: path, reason: reason)] + conflicts)
         #expect(try fixture.stored() == expected[record])
@@ -213,6 +213,30 @@ struct DeadStoreTests {
         let backend = PropertyListFile(at: fixture.file, journal: .edits)
         #expect(try backend.load().values == ["k": 5])
         #expect(failures(backend).isEmpty)
+    }
+
+    @Test(
+        "A damaged record counts unless its edits are in the list",
+        arguments: [
+            ([1, 2, 3], 2, 1, false), ([1, 2, 3], 1, 0, false), ([1, 2, 3], .max, 1, false), ([1, 2, 3], 3, 1, false),
+            ([1, 2, 3], 1, 1, true), ([1, 2, 3], 0, 0, true), ([1, 2, 4], 2, 1, true),
+            // Edits that were logged again have the sequence of the last one.
+            ([1, 3, 3], 2, 1, true),
+        ] as [([UInt64], UInt64, Int, Bool)])
+    func damagedCommitted(sequences: [UInt64], committed: UInt64, record: Int, isReported: Bool) throws {
+        typealias Record = EditLogFormat.Record
+        let fixture = try EditLogFixture()
+        try fixture.leaveLog(sequences.map { LoggedEdit(key: "k", over: 0, value: 1, sequence: $0) })
+        var (_, bytes) = try fixture.log()
+        let field = EditLogFormat.Header.committed
+        withUnsafeBytes(of: committed) { bytes.replaceSubrange(field..<field + 8, with: $0) }
+        let start = EditLogFormat.Header.size + record * Int(bytes[EditLogFormat.Header.size])
+        func damages() -> [Int]? { bytes.withUnsafeBytes { EditLogContent($0)?.damages.map(\.offset) } }
+        bytes[start + Record.edits] ^= 1
+        #expect(damages() == (isReported ? [start] : []))
+        // The sequence is damaged as well: it is not known whether its edits are in the list, unless the next one shows it.
+        bytes[start + Record.sequence] ^= 0x80
+        #expect(damages() == (sequences[record + 1] > committed ? [start] : []))
     }
 
     @Test("Only a log of the list's owner counts, in a folder of the same user", .enabled(if: geteuid() == 0))

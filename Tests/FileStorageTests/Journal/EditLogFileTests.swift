@@ -19,9 +19,9 @@ struct EditLogFileTests {
         return log
     }
 
-    /// The checksum of a record that fills the first half of a log of 1,024 bytes.
-    private func checksum(_ record: UnsafeMutableRawPointer) -> UInt64 {
-        EditLogFormat.checksum(record, length: 1_024, offset: 0, seed: EditLogFormat.checksumSeed(store: 0, turn: 1))
+    /// The checksum of a record of 1,024 bytes in the first half of a log.
+    private func checksum(_ record: UnsafeMutableRawPointer, offset: Int = 0) -> UInt64 {
+        EditLogFormat.checksum(record, length: 1_024, offset: offset, seed: EditLogFormat.checksumSeed(store: 0, turn: 1))
     }
 
     private func bytes(_ fixture: EditLogFixture) throws -> Data {
@@ -202,30 +202,37 @@ struct EditLogFileTests {
         withExtendedLifetime(log) {}
     }
 
-    @Test("A path of more steps than a value may be deep ends the log: replaying it would exhaust the stack")
+    @Test("A record with a path of more steps than a value may be deep is damaged: replaying it would exhaust the stack")
     func longPath() throws {
-        var bytes = [UInt8](repeating: 0, count: 4_096 + 2 * 1_024)
+        var bytes = [UInt8](repeating: 0, count: 4_096 + 2 * 2_048)
         bytes.replaceSubrange(0..<8, with: Data("plEDIT01".utf8))
-        bytes[24...25] = [0, 4]
+        bytes[24...25] = [0, 8]
         bytes[16] = 1
-        func edits(steps: UInt32) -> [LoggedEdit]? {
+        func add(steps: UInt32, sequence: UInt64, at offset: Int) {
             bytes.withUnsafeMutableBytes { buffer in
-                let record = buffer.baseAddress! + 4_096
+                let record = buffer.baseAddress! + 4_096 + offset
                 record.storeBytes(of: 1_024, as: UInt32.self)
-                record.storeBytes(of: 1, toByteOffset: 16, as: UInt64.self)
+                record.storeBytes(of: sequence, toByteOffset: 16, as: UInt64.self)
                 record.storeBytes(of: 1, toByteOffset: 24, as: UInt32.self)
                 // An empty key, and empty names; the rest is a removal.
                 record.storeBytes(of: steps, toByteOffset: 40, as: UInt32.self)
-                let checksum = checksum(record)
-                record.storeBytes(of: checksum, toByteOffset: 8, as: UInt64.self)
+                record.storeBytes(of: checksum(record, offset: offset), toByteOffset: 8, as: UInt64.self)
             }
-            return bytes.withUnsafeBytes { EditLogContent($0)?.edits }
         }
-        #expect(edits(steps: 128)?.count == 1)
-        #expect(edits(steps: 129)?.isEmpty == true)
+        func content() throws -> EditLogContent { try #require(bytes.withUnsafeBytes { EditLogContent($0) }) }
+        add(steps: 128, sequence: 1, at: 0)
+        #expect(try content().edits.count == 1)
+        add(steps: 129, sequence: 1, at: 0)
+        #expect(try content().damages.map(\.offset) == [4_096])
+        add(steps: 128, sequence: 2, at: 1_024)
+        #expect(try content().damages.map(\.offset) == [4_096])
+        #expect(try content().edits.map(\.sequence) == [2])
+        bytes[40] = 1
+        #expect(try content().damages.isEmpty)
+        #expect(try content().edits.map(\.sequence) == [2])
     }
 
-    @Test("A record whose checksum is right but whose content is not ends the log", arguments: 0..<64)
+    @Test("A record whose checksum is right but whose content is not makes no reading fail", arguments: 0..<64)
     func maliciousContent(seed: Int) throws {
         // The reader is given random bytes where edits are expected.
         var generator = SeededGenerator(seed: UInt64(seed))
