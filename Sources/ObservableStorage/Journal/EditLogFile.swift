@@ -139,10 +139,12 @@ final class EditLogFile: @unchecked Sendable {
         return objection.map { .unwritable(file: list.path, reason: $0) }
     }
 
-    /// The edits that are not known to be in the list.
-    var edits: [LoggedEdit] {
+    /// The edits that are not known to be in the list; nil if their records have been changed since they were added.
+    var uncommittedEdits: [LoggedEdit]? {
         guard !file.isForked else { return [] }
-        return EditLogContent(UnsafeRawBufferPointer(start: start, count: Header.size + 2 * halfSize))?.edits ?? []
+        let content = EditLogContent(UnsafeRawBufferPointer(start: start, count: Header.size + 2 * halfSize))
+        guard let content, content.damages.isEmpty else { return nil }
+        return content.edits.lazy.map(\.sequence).max() ?? committed == max(committed, current.last, other.last) ? content.edits : nil
     }
 
     /// Removes the file, and its folder if that is then empty. Its edits are not replayed any more.

@@ -130,7 +130,7 @@ struct EditLog: Sendable {
         let factor = waiting.isEmpty && growth != .wanted ? 1 : EditLogFormat.growth
         let grown = max(EditLogFormat.smallestHalf, min((file?.halfSize ?? 0) * factor, EditLogFormat.largestGrownHalf))
         if (file?.uncommittedSize ?? 0) + waitingSize <= grown { return grown }
-        let needed = compacted().reduce(waitingSize) { $0 + $1.recordSize }
+        let needed = (compacted() ?? []).reduce(waitingSize) { $0 + $1.recordSize }
         let size = max(grown, min(needed * 2, max(needed, EditLogFormat.largestHalf)))
         // Whole pages.
         return (size + EditLogFormat.Header.size - 1) / EditLogFormat.Header.size * EditLogFormat.Header.size
@@ -146,26 +146,24 @@ struct EditLog: Sendable {
             refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason), recurrence: .never))
             return new
         }
-        if let file, file.uncommittedSize <= new.halfSize {
-            guard file.copyRecords(to: new) else {
-                let reason = "its log of edits was changed by another program"
-                refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason)))
-                return new
-            }
-        } else {
-            for edits in compacted().together where !new.append(edits, sequence: edits[0].sequence) { return new }
+        let copied = file.flatMap { $0.uncommittedSize <= new.halfSize ? $0 : nil }
+        guard let kept = copied == nil ? compacted() : [], copied?.copyRecords(to: new) ?? true else {
+            let reason = "its log of edits was changed by another program"
+            refuse(EditLogRefusal(error: .unwritable(file: new.list.path, reason: reason)))
+            return new
         }
-        for edits in waiting.together where !new.append(edits, sequence: edits[0].sequence) { return new }
+        for edits in kept.together + waiting.together where !new.append(edits, sequence: edits[0].sequence) { return new }
         new.publish(insteadOf: file)
         (waiting, isMisplaced, growth, compaction, refusal) = ([], false, .none, nil, nil)
         defer { file = new }
         return file
     }
 
-    /// The edits of the present file without superseded ones, for a new file that is too small for all.
-    private mutating func compacted() -> [LoggedEdit] {
+    /// The edits of the present file without superseded ones, for a new file that is too small for all; nil if the file was changed.
+    private mutating func compacted() -> [LoggedEdit]? {
         if let compaction { return compaction }
-        let edits = (file?.edits ?? []).compacted(keeping: attempts)
+        guard let file else { return [] }
+        let edits = file.uncommittedEdits?.compacted(keeping: attempts)
         if !waiting.isEmpty { compaction = edits }
         return edits
     }

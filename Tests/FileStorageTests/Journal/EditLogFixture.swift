@@ -92,6 +92,8 @@ extension EditLogFolder {
 }
 
 extension EditLogFile {
+    var edits: [LoggedEdit] { uncommittedEdits ?? [] }
+
     /// Adds one edit; returns false if there is no room.
     func add(_ edit: LoggedEdit) -> Bool {
         append([edit], sequence: edit.sequence)

@@ -107,6 +107,30 @@ struct EditLogTests {
         log.takeFile()?.remove()
     }
 
+    @Test("A log in which another program has changed a record is not copied without it", arguments: [false, true])
+    func changed(isLast: Bool) throws {
+        let fixture = try EditLogFixture()
+        var log = EditLog(isOn: true)
+        var (number, old) = (UInt64(0), PropertyListValue?.none)
+        repeat {
+            try makeFiles(for: &log, fixture)
+            number += 1
+            let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 19))
+            log.append("k", over: old, value, sequence: number)
+            old = value
+        } while !log.isBehind || number < 5
+        let (path, bytes) = try fixture.log()
+        let record = try #require(bytes.range(of: Data(repeating: UInt8(isLast ? number - 1 : 2), count: 100)))
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        try file.seek(toOffset: UInt64(record.lowerBound))
+        try file.write(contentsOf: Data([0]))
+        try file.close()
+        try makeFiles(for: &log, fixture)
+        let reason = "its log of edits was changed by another program"
+        #expect(log.objection == .unwritable(file: fixture.list.path, reason: reason))
+        log.takeFile()?.remove()
+    }
+
     @Test("A value that fits into the largest log is logged, and for a larger one the reason names its size")
     func largeValue() async throws {
         let fixture = try EditLogFixture()
