@@ -8,7 +8,7 @@ extension Journal {
     ///
     /// - Parameter placed: the status of the list, if it was just found in place; a list that was missing is looked at again.
     func view(at target: ResolvedPath, _ placed: FileStatus? = nil) throws -> (view: JournalView, list: FileStatus?, journal: FileStatus?) {
-        let isFirst = list.cached.withLock { $0 == nil }
+        var isFirst = list.cached.withLock { $0 == nil }
         var placed = placed
         var waited: Duration = .zero
         var last: FileContent?
@@ -40,10 +40,13 @@ extension Journal {
                 }
                 let before = last
                 last = try list.content(of: target, quarantining: quarantine)
+                if last?.entries.stored.isEmpty == false { isFirst = false }
                 guard let content = last, content.isUnchanged(since: before, at: status?.identity) else { continue }
                 step = findings.next(content)
                 // Otherwise it was reported when the list was read.
-                if isFirst, content.isBlank, case .found(.foreign(let journal, _)) = step, journal.lists.first?.identity?.size ?? 0 > 0 {
+                if isFirst, content.isBlank, case .found(.foreign(let journal, _)) = step, let known = journal.lists.first,
+                    known.checksum != content.checksum
+                {
                     list.reportTruncation()
                 }
             }
@@ -133,10 +136,8 @@ extension Journal {
     func copied(_ file: JournalFile, _ content: FileContent) throws(StorageError) -> StorageEntries {
         let records = try file.records().records.map(\.record)
         let lists = records.compactMap { record -> JournaledList? in
-            guard case .list(let list) = record, (list.identity?.size ?? 0) == content.bytes.count, list.checksum == content.checksum else {
-                return nil
-            }
-            return list
+            guard case .list(let list) = record else { return nil }
+            return list.hasBytes(of: content) ? list : nil
         }
         guard let journaled = lists.last, (journaled.identity == nil) == (content.identity == nil) else {
             list.reports.report([.unreadable(file: file.path.path, reason: "it is the journal of another property list, and is not used")])

@@ -77,7 +77,13 @@ extension JournalState {
 
     /// The recorded list that has the bytes of a file, whatever its identity: it was written again as it was, or only marked as modified.
     func list(withBytesOf content: FileContent) -> JournaledList? {
-        guard content.identity != nil else { return nil }
-        return lists.last { ($0.identity?.size ?? 0) == content.bytes.count && $0.checksum == content.checksum }
+        content.identity == nil ? nil : lists.last { $0.hasBytes(of: content) }
+    }
+}
+
+extension JournaledList {
+    /// Whether it has the bytes of a file, or neither is there. A blank file has none, but may have a size.
+    func hasBytes(of content: FileContent) -> Bool {
+        (identity?.size ?? 0) == (content.identity?.size ?? 0) && checksum == content.checksum
     }
 }

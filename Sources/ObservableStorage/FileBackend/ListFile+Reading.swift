@@ -49,9 +49,8 @@ extension ListFile {
 
     /// Reports that the list is empty, and was not when it was last known.
     func reportTruncation() {
-        let reason =
-            "it was truncated and is empty: of its values, only edits that it did not have yet are left; restore it from a copy if it should not be"
-        reports.report([.unreadable(file: name, reason: reason)])
+        let outcome = "of its values, only edits that it did not have yet are left; restore it from a copy if it should not be"
+        reports.report([.unreadable(file: name, reason: "it was truncated and is empty: \(outcome)")])
     }
 
     private func identity(at path: ResolvedPath) throws(StorageError) -> FileIdentity? {

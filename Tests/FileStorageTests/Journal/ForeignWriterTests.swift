@@ -101,18 +101,52 @@ struct ForeignWriterTests {
         #expect(try one.load().values == expected)
     }
 
-    @Test("A list that was empty, and still is, is not reported as truncated")
-    func empty() throws {
+    @Test("A list that was empty, and is only touched or copied, is the same list, and not reported as truncated", arguments: ["", "\n"])
+    func empty(content: String) throws {
         let fixture = try JournalFixture()
-        try Data().write(to: fixture.file)
+        try Data(content.utf8).write(to: fixture.file)
         try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: fixture.file.path)
         let one = fixture.backend()
         #expect(try one.load().values.isEmpty)
-        try one.set(["a": 1])
+        let revision = try one.set(["a": 1]).revision
+        let copy = try TemporaryFolder.inMemory()
+        let folder = copy.url.appendingPathComponent("copy")
+        try FileManager.default.copyItem(at: fixture.folder.url, to: folder)
         try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: fixture.file.path)
         let next = fixture.backend()
-        #expect(try next.load().values == ["a": 1])
-        #expect(one.told.isEmpty && next.told.isEmpty)
+        let entries = try next.load()
+        #expect(entries.values == ["a": 1])
+        #expect(entries.revision == revision)
+        let other = PropertyListFile(at: folder.appendingPathComponent("settings.plist"), journal: .full())
+        #expect(try other.load().values == ["a": 1])
+        #expect(one.told.isEmpty && next.told.isEmpty && other.told.isEmpty)
+    }
+
+    @Test("A list that is replaced while it is read for the first time, and then truncated, is reported once")
+    func truncatedMeanwhile() throws {
+        let fixture = try JournalFixture(["a": 1])
+        try fixture.backend().set(["a": 2])
+        let openings = Lock(0)
+        var calls = FileSystemCalls.withoutPauses
+        calls.openDescriptor = { path, flags, mode throws(SystemError) in
+            if path.name == "settings.plist" {
+                switch openings.withLock({ ($0, $0 += 1).0 }) {
+                case 0: #expect(throws: Never.self) { try fixture.write(["b": 1]) }
+                case 1:
+                    #expect(truncate(fixture.file.path, 0) == 0)
+                    #expect(throws: Never.self) {
+                        let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 0)]
+                        try FileManager.default.setAttributes(attributes, ofItemAtPath: fixture.file.path)
+                    }
+                default: break
+                }
+            }
+            return try FileSystemCalls.live.openDescriptor(path, flags, mode)
+        }
+        let next = fixture.backend(calls: calls)
+        #expect(try next.load().values == ["a": 2])
+        #expect(openings.withLock { $0 } > 2)
+        #expect(next.told.map(\.description).map { $0.contains("truncated") } == [true])
     }
 
     @Test("A deleted list is written again with its last values, if that is wanted")
