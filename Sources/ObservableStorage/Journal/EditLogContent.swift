@@ -41,7 +41,7 @@ struct EditLogContent: Sendable {
 
     /// - Parameters:
     ///   - header: the bytes of the header, whose half size was checked.
-    ///   - halves: the bytes of the halves; none of one that was never used.
+    ///   - halves: the bytes of the halves, at least up to the end of their records.
     private init(header bytes: UnsafeRawBufferPointer, _ halves: (UnsafeRawBufferPointer, UnsafeRawBufferPointer), halfSize: Int) {
         typealias Header = EditLogFormat.Header
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
@@ -147,7 +147,10 @@ private struct EditLogRecords {
 // MARK: - Reading a file
 
 extension EditLogContent {
-    /// Reads a log: the halves that were ever used as a whole, because what follows a damaged record may be anywhere.
+    // The number of bytes of a half that are read at once.
+    private static let portion = 64 << 10
+
+    /// Reads a log: of each half only the part that was used, however large the file is.
     ///
     /// - Parameters:
     ///   - header: the bytes of the header.
@@ -156,16 +159,34 @@ extension EditLogContent {
     init?(_ descriptor: Int32, header: Data, size: Int, calls: FileSystemCalls) throws(SystemError) {
         typealias Header = EditLogFormat.Header
         guard let halfSize = header.withUnsafeBytes({ EditLogFormat.halfSize($0, of: size) }) else { return nil }
-        func half(_ number: Int, turn: Int) throws(SystemError) -> Data {
-            let isUsed = header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: turn, as: UInt64.self) != 0 }
-            return isUsed ? try calls.bytes(of: descriptor, at: Header.size + number * halfSize, count: halfSize) : Data()
-        }
-        let halves = (try half(0, turn: Header.turns.0), try half(1, turn: Header.turns.1))
+        let halves = (
+            try Self.half(of: descriptor, at: Header.size, halfSize, calls),
+            try Self.half(of: descriptor, at: Header.size + halfSize, halfSize, calls)
+        )
         self = header.withUnsafeBytes { header in
             halves.0.withUnsafeBytes { first in
                 halves.1.withUnsafeBytes { second in EditLogContent(header: header, (first, second), halfSize: halfSize) }
             }
         }
+    }
+
+    /// The bytes of a half up to the first portion that was not used.
+    private static func half(of descriptor: Int32, at start: Int, _ size: Int, _ calls: FileSystemCalls) throws(SystemError) -> Data {
+        var bytes = Data()
+        // Where the next record begins, as far as the lengths tell: what follows a damaged one may be anywhere.
+        var next = 0
+        while bytes.count < size {
+            let count = min(portion, size - bytes.count)
+            let more = try calls.bytes(of: descriptor, at: start + bytes.count, count: count)
+            if more.count < count || next <= bytes.count && !more.contains(where: { $0 != 0 }) { return bytes + more }
+            bytes += more
+            while next + 8 <= bytes.count {
+                let length = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: next, as: UInt64.self) }
+                guard length >= EditLogFormat.Record.edits, length <= UInt64(size - next) else { break }
+                next += Int(length)
+            }
+        }
+        return bytes
     }
 }
 

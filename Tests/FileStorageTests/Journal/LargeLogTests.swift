@@ -28,11 +28,11 @@ struct LargeLogTests {
         try #require(truncate(file.path, off_t(Header.size + 2 * EditLogFormat.largestHalf)) == 0)
     }
 
-    @Test("Of logs that are large, and have few edits, no half is read that was never used", arguments: [false, true])
+    @Test("Of logs that are large, and have few edits, little is read", arguments: [false, true])
     func sparse(isJournaled: Bool) throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
-        for number in 0..<2 { try leaveSparseLog("sparse-\(number)", in: fixture) }
+        for number in 0..<20 { try leaveSparseLog("sparse-\(number)", in: fixture) }
         let count = Lock(0)
         var calls = FileSystemCalls.live
         calls.readBytes = { descriptor, buffer throws(SystemError) in
@@ -50,13 +50,12 @@ struct LargeLogTests {
             configuration: .with { ($0.lockTimeout, $0.journal) = (.seconds(500), isJournaled ? .full() : .edits) }, calls: calls)
         #expect(try backend.load().values == ["k": 2])
         #expect(fixture.logNames.isEmpty)
-        // Each log is read again under the lock of the list.
-        #expect(count.withLock { $0 } < 2 * 2 * EditLogFormat.largestHalf + 1 << 20)
+        #expect(count.withLock { $0 } < 20 << 20)
     }
 
     @Test(
         "Of a large log, a record with a damaged length, or zeros instead of some, is reported, and takes none of the others with it",
-        arguments: [0, 4_096, 128 << 10])
+        arguments: [0, 4_096, 60 << 10])
     func damaged(zeros: Int) throws {
         let keys = (1_000..<1_300).map { "k\($0)" }
         let fixture = try EditLogFixture([:])
