@@ -98,7 +98,9 @@ extension FileLock {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
             let own = try calls.status(of: descriptor)
-            try calls.setAccess(of: descriptor, own, to: permissions(besides: list), successorOf: list)
+            let permissions = permissions(besides: list)
+            let acl = permissions == 0o600 ? nil : calls.accessControlList(at: target, list)?.ofLock
+            try calls.setAccess(of: descriptor, own, to: permissions, acl: acl, successorOf: list)
             // It has no content, and must be usable whenever the property list is. With protection it cannot be opened while the device is
             // locked, which writing then reports.
             calls.ifPossible { () throws(SystemError) in

@@ -44,6 +44,18 @@ extension FileSystemCalls {
         try ifPresent { () throws(SystemError) in try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) }
     }
 
+    /// Opens a file that is going to be replaced; returns nil if it has to be replaced without being open.
+    func openReplaced(_ path: ResolvedPath) throws(SystemError) -> Int32? {
+        do throws(SystemError) {
+            return try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        } catch let error where error.code == EPERM {
+            // The device is locked, and the protection of the file, which has to be kept, cannot be read.
+            throw error
+        } catch {
+            return nil
+        }
+    }
+
     /// The number of the protection class of a file; nil if it is missing or has none.
     func protectionClass(at path: ResolvedPath) throws(SystemError) -> Int32? {
         guard let descriptor = try openForProtection(path) else { return nil }

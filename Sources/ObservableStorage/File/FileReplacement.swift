@@ -23,6 +23,8 @@ final class FileReplacement {
     /// The old file. While it is open, its inode number is not reused, and renaming does not delete it, which would take as long as
     /// everything else.
     private var replaced: Int32?
+    /// The access control list of the new file; nil for none.
+    private var acl: AccessControlList?
     private var temporary: TemporaryFile?
     private var progress = Progress.prepared
     /// The current operation, for the error if it fails.
@@ -62,8 +64,11 @@ final class FileReplacement {
             // The temporary file could not be removed either.
             if calls.isAppendOnly(folder) { throw SystemError(EPERM) }
             step = "opening the present file, whose data protection has to be kept"
-            replaced = try openOld()
-            let temporary = try TemporaryFile.make(beside: target, successorOf: old, calls: calls, step: &step)
+            if base != nil {
+                replaced = try calls.openReplaced(target)
+                acl = calls.accessControlList(of: replaced, old)
+            }
+            let temporary = try TemporaryFile.make(beside: target, successorOf: old, acl: acl, calls: calls, step: &step)
             self.temporary = temporary
             step = "setting the data protection of the temporary file"
             try calls.setProtection(of: temporary.descriptor, successorOf: replaced, orTo: protection)
@@ -71,19 +76,6 @@ final class FileReplacement {
             try calls.writeAll(bytes, to: temporary.descriptor)
             step = "synchronizing the temporary file"
             try self.temporary?.synchronize(calls)
-        }
-    }
-
-    private func openOld() throws(SystemError) -> Int32? {
-        guard base != nil else { return nil }
-        do throws(SystemError) {
-            return try calls.openFile(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-        } catch let error where error.code == EPERM {
-            // The device is locked, and the protection of the file, which has to be kept, cannot be read.
-            throw error
-        } catch {
-            // The file can be replaced without being open.
-            return nil
         }
     }
 
@@ -234,6 +226,7 @@ extension FileReplacement {
     private func save(_ bytes: Data, to copy: ResolvedPath) throws(StorageError) -> Bool {
         if try calls.makeFolderIfMissing(of: copy) { return false }
         let saved = FileReplacement(of: copy, successorOf: old, over: nil, protection: protection, calls: calls)
+        saved.acl = acl
         defer { saved.discard() }
         do throws(StorageError) {
             try saved.prepare(bytes)

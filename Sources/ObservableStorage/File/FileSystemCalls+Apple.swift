@@ -103,6 +103,13 @@
         }
     }
 
+    /// Those of these systems are not part of the mode.
+    let hasAccessControlLists = false
+
+    func getAccessControlList(of descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int { 0 }
+
+    func setAccessControlList(of descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int32 { 0 }
+
     extension stat {
         var modificationTime: timespec { st_mtimespec }
         var changeTime: timespec { st_ctimespec }

@@ -185,12 +185,19 @@ extension FileSystemCalls {
     ///
     /// - Parameters:
     ///   - own: the status of the file.
+    ///   - acl: the access control list that it gets instead; nil for none. If it cannot have it, it gets permissions that grant no more.
     ///   - old: the file that it replaces, or belongs to; nil if there is none.
-    func setAccess(of descriptor: Int32, _ own: FileStatus, to permissions: mode_t, successorOf old: FileStatus?) throws(SystemError) {
-        var permissions = permissions
-        if let old, try !setOwner(of: descriptor, own, like: old) {
-            permissions = FileStatus.commonPermissions(permissions)
+    func setAccess(
+        of descriptor: Int32, _ own: FileStatus, to permissions: mode_t, acl: AccessControlList? = nil, successorOf old: FileStatus?
+    ) throws(SystemError) {
+        let hasGroup = if let old { try setOwner(of: descriptor, own, like: old) } else { true }
+        if let acl {
+            let list = hasGroup ? acl : acl.ofOtherGroup
+            // Sets the permissions as well.
+            if ifPossible({ () throws(SystemError) in try writeAccessControlList(descriptor, list) }) != nil { return }
         }
+        let kept = acl?.reducedPermissions ?? permissions
+        let permissions = hasGroup ? kept : FileStatus.commonPermissions(kept)
         guard own.permissions != permissions else { return }
         // A file system without permissions denies this; they were determined when it was mounted.
         try ifAllowed { () throws(SystemError) in try setPermissions(descriptor, permissions) }

@@ -113,6 +113,23 @@ import FoundationSubset
         }
     }
 
+    private typealias AttributeReader = @convention(c) (CInt, UnsafePointer<UInt8>, UnsafeMutableRawPointer?, Int) -> Int
+    private typealias AttributeWriter = @convention(c) (CInt, UnsafePointer<UInt8>, UnsafeRawPointer?, Int, CInt) -> CInt
+
+    private let listAttribute: StaticString = "system.posix_acl_access"
+    // The C library's module lacks them as well.
+    private let readAttribute = dlsym(nil, "fgetxattr").map { unsafeBitCast($0, to: AttributeReader.self) }
+    private let writeAttribute = dlsym(nil, "fsetxattr").map { unsafeBitCast($0, to: AttributeWriter.self) }
+    let hasAccessControlLists = readAttribute != nil && writeAttribute != nil
+
+    func getAccessControlList(of descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        readAttribute?(descriptor, listAttribute.utf8Start, buffer.baseAddress, buffer.count) ?? -1
+    }
+
+    func setAccessControlList(of descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+        writeAttribute?(descriptor, listAttribute.utf8Start, bytes.baseAddress, bytes.count, 0) ?? -1
+    }
+
     extension stat {
         var modificationTime: timespec { st_mtim }
         var changeTime: timespec { st_ctim }

@@ -36,6 +36,10 @@ extension FileSystemCalls {
         },
         setOwner: { descriptor, owner, group throws(SystemError) in try call { fchown(descriptor, owner, group) } },
         setPermissions: { descriptor, permissions throws(SystemError) in try call { fchmod(descriptor, permissions) } },
+        readAccessControlList: { descriptor, buffer throws(SystemError) in try call { getAccessControlList(of: descriptor, buffer) } },
+        writeAccessControlList: { descriptor, list throws(SystemError) in
+            _ = try call { list.bytes.withUnsafeBytes { setAccessControlList(of: descriptor, $0) } }
+        },
         protectionClass: { descriptor in readProtectionClass(of: descriptor) },
         setProtectionClass: { descriptor, number throws(SystemError) in try call { changeProtectionClass(of: descriptor, to: number) } },
         setPermissionsOfPath: { path, permissions throws(SystemError) in

@@ -29,6 +29,9 @@ package struct FileSystemCalls: Sendable {
     var untimedStatus: @Sendable (_ folder: Int32, _ name: String) throws(SystemError) -> FileStatus
     var setOwner: @Sendable (_ descriptor: Int32, _ owner: uid_t, _ group: gid_t) throws(SystemError) -> Void
     var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: mode_t) throws(SystemError) -> Void
+    /// Reads the access control list of an open file, and returns its size. Throws `ENODATA` if it has none beyond its mode.
+    var readAccessControlList: @Sendable (_ descriptor: Int32, _ into: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int
+    var writeAccessControlList: @Sendable (_ descriptor: Int32, _ list: AccessControlList) throws(SystemError) -> Void
     /// The number of an open file's data protection class; nil if it has none.
     var protectionClass: @Sendable (_ descriptor: Int32) -> Int32?
     var setProtectionClass: @Sendable (_ descriptor: Int32, _ number: Int32) throws(SystemError) -> Void

@@ -18,9 +18,10 @@ struct TemporaryFile {
     ///
     /// - Parameters:
     ///   - old: the file whose owner, group and permissions it gets; nil if there is none.
+    ///   - acl: the access control list of that file; nil for none.
     ///   - step: receives the description of the operation that failed if an error is thrown.
     static func make(
-        beside target: ResolvedPath, successorOf old: FileStatus?, calls: FileSystemCalls, step: inout String
+        beside target: ResolvedPath, successorOf old: FileStatus?, acl: AccessControlList?, calls: FileSystemCalls, step: inout String
     ) throws(SystemError) -> TemporaryFile {
         var namesLeft = maximumNames
         while true {
@@ -30,8 +31,9 @@ struct TemporaryFile {
             step = "making a temporary file in \(path.folder)"
             namesLeft -= 1
             do throws(SystemError) {
-                let descriptor = try calls.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, firstPermissions(old))
-                if try prepare(descriptor, at: path, successorOf: old, calls, &step) {
+                let permissions = acl == nil ? firstPermissions(old) : 0o600
+                let descriptor = try calls.openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, permissions)
+                if try prepare(descriptor, at: path, successorOf: old, acl, calls, &step) {
                     return TemporaryFile(path: path, descriptor: descriptor, random: random)
                 }
                 calls.discard(descriptor)
@@ -44,14 +46,15 @@ struct TemporaryFile {
 
     /// Locks a new file, and sets its access; returns false if another process has already removed it.
     private static func prepare(
-        _ descriptor: Int32, at path: ResolvedPath, successorOf old: FileStatus?, _ calls: FileSystemCalls, _ step: inout String
+        _ descriptor: Int32, at path: ResolvedPath, successorOf old: FileStatus?, _ acl: AccessControlList?, _ calls: FileSystemCalls,
+        _ step: inout String
     ) throws(SystemError) -> Bool {
         guard calls.tryLock(descriptor, otherwise: true) else { return false }
         do throws(SystemError) {
             let own = try calls.status(of: descriptor)
             guard own.links > 0 else { return false }
             step = "setting the owner and permissions of the temporary file"
-            try calls.setAccess(of: descriptor, own, to: old?.permissions ?? 0o600, successorOf: old)
+            try calls.setAccess(of: descriptor, own, to: old?.permissions ?? 0o600, acl: acl, successorOf: old)
             return true
         } catch {
             calls.discard(descriptor)

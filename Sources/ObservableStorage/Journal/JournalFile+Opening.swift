@@ -62,7 +62,7 @@ extension JournalFile {
     ///   - first: the revision before the first record.
     ///   - earlier: the journal that it continues; nil if there is none, or one that is not read.
     ///   - replaced: the inode number of the file that it replaces; nil if there was none.
-    ///   - status: the status of the list, whose owner and permissions it gets.
+    ///   - status: the status of the list, whose owner, permissions and access control list it gets.
     /// - Returns: nil if another writer has added to the earlier journal, or has made another one.
     static func make(
         of list: ResolvedPath, history: UInt64, first: UInt64, _ records: [JournalRecord], after earlier: JournalState?,
@@ -73,7 +73,8 @@ extension JournalFile {
             let folder = try calls.openFolder(of: list)
             defer { calls.discard(folder) }
             var step = ""
-            let temporary = try TemporaryFile.make(beside: list, successorOf: status, calls: calls, step: &step)
+            let acl = calls.accessControlList(at: list, status)
+            let temporary = try TemporaryFile.make(beside: list, successorOf: status, acl: acl, calls: calls, step: &step)
             let descriptor = temporary.descriptor
             var made: (file: JournalFile, records: JournalRecords)?
             defer {

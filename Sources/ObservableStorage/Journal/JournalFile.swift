@@ -12,8 +12,8 @@ final class JournalFile: Sendable {
     let inode: UInt64
     private let descriptor: Int32
     private let calls: FileSystemCalls
-    /// The status of the list when this process made the file.
-    private let model: FileStatus?
+    /// The status of the list when this process made the file, or last found that it grants the same access.
+    private let model: Lock<FileStatus?>
     /// The offset up to which it is known to be on the medium, whether its name is, and whether a synchronization has failed.
     private let synchronized: Lock<(end: Int, name: Bool, isDoubtful: Bool)>
     /// The size when it was last read: an append follows a look under the same lock, and a shorter file only takes a longer write.
@@ -27,7 +27,7 @@ final class JournalFile: Sendable {
         of list: ResolvedPath, _ header: JournalHeader, inode: UInt64, location: UInt64, _ descriptor: Int32, isReadOnly: Bool = false,
         madeBesides model: FileStatus? = nil, synchronizedTo end: Int? = nil, calls: FileSystemCalls
     ) {
-        self.model = model
+        self.model = Lock(model)
         isCopy = header.inode != inode || header.location != location
         self.isReadOnly = isReadOnly
         (self.list, path, self.header, self.inode) = (list, list.journal, header, inode)
@@ -51,12 +51,20 @@ final class JournalFile: Sendable {
     func hasWrongAccess(besides list: FileStatus?, as status: FileStatus?) throws(StorageError) -> Bool {
         guard let list, !isReadOnly else { return isReadOnly }
         // A file system may determine owners and permissions itself.
-        if model?.hasSameAccess(as: list) == true { return false }
+        let known = model.withLock { $0 }
+        let isKnown = known?.hasSameAccess(as: list) == true
+        // Without permissions for others, no access control list grants any.
+        if isKnown, known?.identity == list.identity || list.permissions & 0o077 == 0 { return false }
         let own = try calls.reading(self.list.path, "reading its journal \(path.path)") { () throws(SystemError) in
             if let status, status.identity.inode == inode { return status }
             return try calls.untimedStatus(of: descriptor)
         }
-        return own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list)
+        if !isKnown, own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list) { return true }
+        let acl = calls.accessControlList(at: self.list, list)
+        let expected = own.group == list.group ? acl : acl?.ofOtherGroup
+        guard calls.accessControlList(of: descriptor, own) == expected else { return true }
+        model.exchange(list)
+        return false
     }
 
     /// Whether a synchronization has failed, so that it is not known what is on the medium, or has to fail.

@@ -89,7 +89,8 @@ enum WritingSituation: String, CaseIterable, Sendable, CustomTestStringConvertib
                 let isAfterwards = before.contains("rename") && call == "statusOfDescriptor"
                 let isOldFile = call == "open" && situation.hasOld && before.last == "open"
                 let isLookSaved = call == "setModificationTime" || (call == "statusOfDescriptor" && before.last == "write")
-                #expect(isAfterwards || isOldFile || isLookSaved || ["close", "lock", "unlock"].contains(call), "\(call) after \(before)")
+                let mayFail = ["close", "lock", "unlock", "readAccessControlList"].contains(call)
+                #expect(isAfterwards || isOldFile || isLookSaved || mayFail, "\(call) after \(before)")
                 survived.append(call)
             }
         }

@@ -13,8 +13,8 @@ final class CallRecorder: Sendable {
     /// Whether a call may change files. A process that is stopped at another one leaves the same files as at the next that may.
     static func changesFiles(_ name: String) -> Bool {
         ![
-            "awaitLock", "checkWriting", "close", "list", "lock", "lockShared", "map", "mappingObjection", "read", "readAt", "readLink",
-            "statusOfDescriptor", "statusOfPath", "unlock", "untimedStatus", "workingFolder",
+            "awaitLock", "checkWriting", "close", "list", "lock", "lockShared", "map", "mappingObjection", "read", "readAccessControlList",
+            "readAt", "readLink", "statusOfDescriptor", "statusOfPath", "unlock", "untimedStatus", "workingFolder",
         ].contains(name)
     }
 
@@ -137,6 +137,14 @@ final class CallRecorder: Sendable {
         calls.setPermissions = { descriptor, permissions throws(SystemError) in
             try self.record("setPermissions")
             try live.setPermissions(descriptor, permissions)
+        }
+        calls.readAccessControlList = { descriptor, buffer throws(SystemError) in
+            try self.record("readAccessControlList")
+            return try live.readAccessControlList(descriptor, buffer)
+        }
+        calls.writeAccessControlList = { descriptor, list throws(SystemError) in
+            try self.record("writeAccessControlList")
+            try live.writeAccessControlList(descriptor, list)
         }
         calls.setPermissionsOfPath = { path, permissions throws(SystemError) in
             try self.record("setPermissionsOfPath")

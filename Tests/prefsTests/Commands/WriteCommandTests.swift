@@ -116,3 +116,20 @@ struct WriteCommandTests {
         #expect(try stored() == ["a": [:], "c": "y", "d": ["e": "x"]])
     }
 }
+
+#if os(Linux)
+    extension WriteCommandTests {
+        @Test("write and convert keep the access control list of the file", .enabled(if: AccessControlEntries.areSupported))
+        func accessControlList() async throws {
+            let folder = try TemporaryFolder()
+            let file = folder.path("settings.plist")
+            let list: AccessControlEntries = "user::6 user:33:4 group::0 mask::4 other::0"
+            try PropertyListValue.dictionary(["k": 1]).encoded(as: .binary).write(to: folder.file("settings.plist"))
+            try list.set(on: file)
+            #expect(try await tool("write", file, "k", "2").status == 0)
+            #expect(try AccessControlEntries(of: file) == list)
+            #expect(try await tool("convert", file, "--to", "xml").status == 0)
+            #expect(try AccessControlEntries(of: file) == list)
+        }
+    }
+#endif
