@@ -20,11 +20,13 @@ actor EtcdClient {
     /// Each with the connection that all requests and streams share, nil before the first one and after it was lost, and the one that is being
     /// opened, if one is, for all calls that need it.
     var members: [(endpoint: Endpoint, connection: HTTP2Connection?, opening: Future<HTTP2Connection, ConnectionError>?)]
-    /// The calls that wait for a connection.
+    /// The calls that wait for a connection or a token.
     let waiter: EventWaiter
     private var preferred = 0
     // The token of the user, for all calls.
     private var token: Future<String?, any Error>?
+    // Why the last attempt to fetch a token has failed; nil after one that has not.
+    private var tokenFailure: (any Error)?
     // The delays that end when a member serves a request.
     private var pauses: Set<Task<Void, any Error>> = []
     // Whether no member has served a request since a delay began.
@@ -80,6 +82,7 @@ actor EtcdClient {
                 endPauses()
                 return result
             } catch {
+                if !needsToken { tokenFailure = error }
                 let retry: EtcdAttempts.Retry
                 do {
                     retry = try attempts.retry(after: error, renewsToken: token != nil)
@@ -116,7 +119,8 @@ actor EtcdClient {
     /// Begins a watch at the preferred member.
     ///
     /// - Returns: the stream of the watch, and the member for ``markFailed(_:)``.
-    /// - Throws: ``EtcdFailure`` from the member, or ``ConnectionError``; another member is preferred then.
+    /// - Throws: ``EtcdFailure`` from the member, or ``ConnectionError``; another member is preferred then. ``EtcdUnavailable`` if no member
+    ///   has issued a token.
     func watch(_ request: WatchRequest, deadline: Instant) async throws -> (stream: HTTP2Stream, member: Int) {
         let token = try await value(of: sharedToken(), until: deadline)
         let member = preferred
@@ -195,8 +199,10 @@ actor EtcdClient {
     private func fetch(_ token: Future<String?, any Error>, of credentials: EtcdConfiguration.Credentials) async {
         do {
             let response = try await call(credentials, deadline: .now + configuration.requestTimeout, needsToken: false)
+            tokenFailure = nil
             complete(token, with: .success(response.token))
         } catch let failure as EtcdFailure where failure.isAuthenticationDisabled {
+            tokenFailure = nil
             complete(token, with: .success(nil))
         } catch {
             discard(token)
@@ -208,8 +214,8 @@ actor EtcdClient {
         guard let token else { return nil }
         if let result = await result(of: token, until: deadline) { return try result.get() }
         try Task.checkCancellation()
-        let error = ConnectionError(endpoint: members[preferred].endpoint, reason: .deadlineExceeded, mayHaveArrived: false)
-        throw EtcdUnavailable(error: error, mayHaveArrived: false)
+        let silence = ConnectionError(endpoint: members[preferred].endpoint, reason: .deadlineExceeded, mayHaveArrived: false)
+        throw EtcdUnavailable(error: tokenFailure ?? silence, mayHaveArrived: false)
     }
 
     /// Discards a token that was refused, or could not be fetched, unless it has been replaced meanwhile.

@@ -110,9 +110,9 @@ struct EtcdClientTests {
         #expect(member.calls.load(ordering: .relaxed) == 3)
     }
 
-    @Test("If no member serves until the deadline, the last error is reported")
-    func unavailable() async throws {
-        let client = try client(Self.closed, "localhost:1")
+    @Test("If no member serves until the deadline, the last error is reported, also if a token is needed", arguments: [false, true])
+    func unavailable(isAuthenticated: Bool) async throws {
+        let client = try client(Self.closed, "localhost:1", isAuthenticated: isAuthenticated)
         try await withEnoughTime { time in
             let error = try await #require(throws: EtcdUnavailable.self) {
                 try await client.call(Self.put, deadline: .now + time)
@@ -525,16 +525,36 @@ struct EtcdClientTests {
         _ = try await client.call(Self.put, deadline: .distant)
     }
 
+    @Test("Why the last attempt to fetch a token has failed is reported also while the next one takes longer than the call")
+    func tokenFailure() async throws {
+        let endpoint = try Member().listen { number, call in
+            if number == 0 { return .failure(3, "etcdserver: authentication failed, invalid user ID or password") }
+            call.receiveEnd()
+            return nil
+        }
+        let client = try client(endpoint, isAuthenticated: true)
+        await #expect(throws: EtcdFailure.self) { try await client.call(Self.put, deadline: .distant) }
+        let error = await #expect(throws: EtcdUnavailable.self) {
+            try await client.call(Self.put, deadline: .now + .milliseconds(50))
+        }
+        #expect(error?.isRefusal == true && error?.mayHaveArrived == false)
+    }
+
     @Test("While no member issues a token, a call ends at its own deadline, or when it is cancelled, and a watch does")
     func silentAuthentication() async throws {
         let (requests, arrived) = AsyncStream.makeStream(of: Void.self)
-        let ends = Recorder<GRPCServer.Call.End>()
-        let server = try GRPCServer { call in
-            _ = call.receive()
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let paths = Recorder<String>()
+        let endpoint = try Member().listen { _, call in
+            paths.record(call.path)
+            guard call.path == "/etcdserverpb.Auth/Authenticate" else { return .success }
             arrived.yield()
-            ends.record(call.receiveEnd())
+            mayAnswer.wait()
+            // For another one.
+            mayAnswer.signal()
+            return .message(AuthenticateRequest.Response(token: "x").message)
         }
-        let client = try client(server.endpoint.description, isAuthenticated: true)
+        let client = try client(endpoint, isAuthenticated: true)
         let cancelled = Task { try await client.call(Self.put, deadline: .distant) }
         _ = await requests.first { true }
         cancelled.cancel()
@@ -547,7 +567,9 @@ struct EtcdClientTests {
             _ = try await client.watch(WatchRequest(key: [1]), deadline: .now + .milliseconds(50))
         }
         // The token is still awaited, for later calls.
-        #expect(ends.elements.isEmpty)
+        mayAnswer.signal()
+        _ = try await client.call(Self.put, deadline: .distant)
+        #expect(paths.elements == ["/etcdserverpb.Auth/Authenticate", Self.put.path])
     }
 
     // MARK: - Cancellation
