@@ -88,7 +88,7 @@ actor EtcdClient {
                     retry = try attempts.retry(after: error, renewsToken: token != nil)
                 } catch {
                     // An attempt without effect says nothing about earlier ones.
-                    guard attempts.mayHaveArrived, !request.isRead, !(error is EtcdUnavailable) else { throw error }
+                    guard attempts.mayHaveArrived, !request.isRead, !(error is CancellationError) else { throw error }
                     throw EtcdUnavailable(error: error, mayHaveArrived: true)
                 }
                 if retry.renewsToken { discard(token) }

@@ -574,15 +574,16 @@ struct EtcdClientTests {
 
     // MARK: - Cancellation
 
-    @Test("A cancelled request ends at once")
-    func cancellation() async throws {
+    @Test("A cancelled request ends at once, also after an attempt that may have arrived", arguments: [0, 1])
+    func cancellation(failures: Int) async throws {
         let (requests, arrived) = AsyncStream.makeStream(of: Void.self)
-        let server = try GRPCServer { call in
-            _ = call.receive()
+        let endpoint = try Member().listen { number, call in
+            if number < failures { return nil }
             arrived.yield()
             call.receiveEnd()
+            return nil
         }
-        let client = try client(server.endpoint.description)
+        let client = try client(endpoint)
         let task = Task { try await client.call(Self.put, deadline: .distant) }
         _ = await requests.first { true }
         task.cancel()
