@@ -19,7 +19,8 @@ struct EtcdPresence: Sendable {
     /// Whether the key is known to have been stored with the present lease.
     var isStored = false
     private var lease: Int64 = 0
-    private var interval = Duration.zero
+    /// The interval at which the lease is renewed.
+    private(set) var interval = Duration.zero
     // Whether another process has stored the key, after the lease had expired.
     private var isReplaced = false
 

@@ -95,7 +95,7 @@ actor EtcdClient {
                 if retry.changesMember { markFailed(member) }
                 guard .now + retry.delay < deadline else {
                     let error = (error as? EtcdUnavailable)?.error ?? error
-                    throw EtcdUnavailable(error: error, mayHaveArrived: attempts.mayHaveArrived)
+                    throw EtcdUnavailable(error: error, mayHaveArrived: attempts.mayHaveArrived && !request.isRead)
                 }
                 if retry.delay > .zero { try await pause(for: retry.delay) }
             }
@@ -104,13 +104,7 @@ actor EtcdClient {
 
     /// Grants a lease with a time to live in seconds.
     func grantLease(timeToLive: Int64) async throws -> LeaseRequest.Response {
-        let granted: LeaseRequest.Response
-        do {
-            granted = try await call(LeaseRequest.grant(timeToLive: timeToLive), deadline: .now + callTimeout)
-        } catch let unavailable as EtcdUnavailable {
-            // A lease without keys has no effect.
-            throw EtcdUnavailable(error: unavailable.error, mayHaveArrived: false)
-        }
+        let granted = try await call(LeaseRequest.grant(timeToLive: timeToLive), deadline: .now + callTimeout)
         // Keys with lease 0 would never expire.
         guard granted.lease != 0, granted.timeToLive > 0 else { throw EtcdFailure(foreign: "it grants no lease") }
         return granted

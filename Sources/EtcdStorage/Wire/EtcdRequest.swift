@@ -7,7 +7,7 @@ protocol EtcdRequest: Sendable {
 
     func write(to writer: inout ProtobufWriter)
 
-    /// Whether the request only reads, so that it does not matter whether it arrives. False by default.
+    /// Whether the request changes nothing that is stored, so that it does not matter whether it arrives. False by default.
     var isRead: Bool { get }
 
     /// The header of a response; nil, the default, if it is not needed.

@@ -13,13 +13,18 @@ enum LeaseRequest: EtcdRequest, Hashable {
         }
     }
 
+    /// True for a new lease, which has no effect without keys.
+    var isRead: Bool { if case .grant = self { true } else { false } }
+
+    static func header(of response: Response) -> ResponseHeader? { response.header }
+
     func write(to writer: inout ProtobufWriter) {
         switch self {
         case .grant(let number), .keepAlive(let number), .revoke(let number): writer.field(1, number)
         }
     }
 
-    /// A lease as it was granted or renewed; with a header only if it was revoked.
+    /// A lease as it was granted or renewed; only the header if it was revoked.
     struct Response: ProtobufMessage, Hashable {
         /// The header, whose revision includes the deletion of the keys.
         var header = ResponseHeader()

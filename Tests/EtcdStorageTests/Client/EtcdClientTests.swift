@@ -90,6 +90,15 @@ struct EtcdClientTests {
         #expect([first, second].map { $0.calls.load(ordering: .relaxed) } == [1, 1])
     }
 
+    @Test(
+        "After a response about a lease without a header, another member is asked",
+        arguments: [LeaseRequest.grant(timeToLive: 60), .keepAlive(7), .revoke(7)])
+    func noHeader(request: LeaseRequest) async throws {
+        let lease = LeaseRequest.Response(header: ResponseHeader(clusterID: 7), lease: 7, timeToLive: 60)
+        let client = try client(try Member().listen { _, _ in .success }, try Member().listen { _, _ in .message(lease.message) })
+        #expect(try await client.call(request, deadline: .distant) == lease)
+    }
+
     @Test("A refusal is thrown as the member's, and not sent again")
     func refusal() async throws {
         let member = Member()

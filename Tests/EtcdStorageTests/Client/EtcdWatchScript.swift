@@ -147,7 +147,9 @@ final class ScriptedMember: Sendable {
         }
         switch call.path {
         case "/etcdserverpb.Auth/Authenticate": call.respond(AuthenticateRequest.Response(token: "secret").message)
-        case "/etcdserverpb.Lease/LeaseGrant": call.respond(LeaseRequest.Response(lease: 9, timeToLive: 600).message)
+        case "/etcdserverpb.Lease/LeaseGrant":
+            let header = ResponseHeader(clusterID: 7, revision: 5)
+            call.respond(LeaseRequest.Response(header: header, lease: 9, timeToLive: 600).message)
         case "/etcdserverpb.KV/Range":
             guard let request = decoded({ try RangeRequest(message: message) }) else { return call.reset() }
             guard request.rangeEnd.isEmpty else { return call.respond(range.message) }

@@ -51,7 +51,7 @@ import Testing
         #expect(LeaseRequest.revoke(0x694D_8062_2DD3_E005).message == [UInt8](hex: "0885c0cfeea28ce0a669"))
     }
 
-    @Test("Each request has the path of its method, and only a range changes nothing")
+    @Test("Each request has the path of its method, and only a range and a new lease change nothing")
     func paths() {
         let requests: [any EtcdRequest] = [
             RangeRequest(key: []), TxnRequest(), LeaseRequest.grant(timeToLive: 1), LeaseRequest.keepAlive(1), LeaseRequest.revoke(1),
@@ -61,7 +61,7 @@ import Testing
             "KV/Range", "KV/Txn", "Lease/LeaseGrant", "Lease/LeaseKeepAlive", "Lease/LeaseRevoke", "Auth/Authenticate",
         ]
         #expect(requests.map { $0.path } == methods.map { "/etcdserverpb.\($0)" })
-        #expect(requests.map { $0.isRead } == [true] + [Bool](repeating: false, count: 5))
+        #expect(requests.map { $0.isRead } == [true, false, true, false, false, false])
         #expect(WatchRequest.path == "/etcdserverpb.Watch/Watch")
     }
 }
