@@ -59,11 +59,17 @@ struct EtcdTransaction: Sendable {
         follower.expect(attempt, storing: entries, over: earlier)
         // A later event still resolves an unknown outcome.
         defer { if unknown == nil { follower.forget(attempt) } }
+        var isLeaseLost = false
         while true {
+            // Before what the request compares is read.
+            try await renewLease()
             guard let request = try request(entries, over: earlier, attempt) else { return nil }
             let response: TxnRequest.Response
             do {
                 response = try await call(request, writing: tokenKey, attempt)
+            } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
+                (isLeaseLost, lease) = (true, nil)
+                continue
             } catch let failure as EtcdFailure where failure.isTooLarge {
                 // Too many bytes are those of values: fewer comparisons would only make later transactions less exact.
                 guard failure.isForOperations, request.compares.count > request.success.count + 1, maximumCompares > 0 else {
@@ -97,26 +103,23 @@ struct EtcdTransaction: Sendable {
         }
     }
 
-    /// Sends a request that also writes a reserved key with the lease; once more with a new one if the cluster does not have it, because
-    /// someone has revoked it, or it is another cluster.
+    /// Grants a new lease well before the old one expires.
+    private nonisolated(nonsending) mutating func renewLease() async throws {
+        if let lease, .now < lease.renewal { return }
+        let granted = try await client.grantLease(timeToLive: Self.timeToLive)
+        lease = (granted.lease, .now + .seconds(Self.timeToLive / 2))
+    }
+
+    /// Sends a request that also writes a reserved key with the lease.
+    ///
+    /// - Throws: also if the cluster does not have the lease, because someone has revoked it, or it is another cluster.
     private nonisolated(nonsending) mutating func call(
         _ request: TxnRequest, writing key: [UInt8], _ value: String
     ) async throws -> TxnRequest.Response {
-        var isLeaseLost = false
-        while true {
-            // Well before the old one expires.
-            if lease.map({ .now >= $0.renewal }) ?? true {
-                let granted = try await client.grantLease(timeToLive: Self.timeToLive)
-                lease = (granted.lease, .now + .seconds(Self.timeToLive / 2))
-            }
-            var request = request
-            request.success.append(.put(key: key, value: Array(value.utf8), lease: lease?.id ?? 0))
-            do {
-                return try await client.call(request, deadline: .now + client.callTimeout)
-            } catch let failure as EtcdFailure where failure.isLeaseNotFound && !isLeaseLost {
-                (isLeaseLost, lease) = (true, nil)
-            }
-        }
+        try await renewLease()
+        var request = request
+        request.success.append(.put(key: key, value: Array(value.utf8), lease: lease?.id ?? 0))
+        return try await client.call(request, deadline: .now + client.callTimeout)
     }
 
     /// Writes a key of its own, and returns the revision and the identity of the history there: all earlier writes have lower revisions.
@@ -124,7 +127,13 @@ struct EtcdTransaction: Sendable {
     /// Not the token: a mark that arrives late would hide that a transaction without a response has taken effect.
     nonisolated(nonsending) mutating func mark() async throws -> (revision: Int64, identity: EtcdHistoryIdentity) {
         let request = TxnRequest(success: [.range(RangeRequest(key: follower.keys.history))])
-        let response = try await call(request, writing: follower.keys.mark(token), nextAttempt())
+        let response: TxnRequest.Response
+        do {
+            response = try await call(request, writing: follower.keys.mark(token), nextAttempt())
+        } catch let failure as EtcdFailure where failure.isLeaseNotFound {
+            lease = nil
+            response = try await call(request, writing: follower.keys.mark(token), nextAttempt())
+        }
         var identity = EtcdHistoryIdentity(clusterID: response.header.clusterID)
         identity.update(from: try Self.keyValue(in: response))
         return (response.header.revision, identity)

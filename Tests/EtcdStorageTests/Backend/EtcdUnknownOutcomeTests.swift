@@ -80,6 +80,30 @@
             #expect(requests.elements.count == 2)
         }
 
+        @Test("What others write while one gets its lease, the first one or another, is known when it is sent", arguments: [false, true])
+        func writtenWhileLeaseIsGranted(isLost: Bool) async throws {
+            let fixture = try await EtcdFixture()
+            let follower = EtcdFollower(try fixture.client(), fixture.keys, named: "etcd", timing: .patient)
+            follower.start()
+            defer { follower.stop() }
+            let view = try await follower.current(until: .now + .seconds(60))
+            // Another process identifies the history.
+            let (endpoint, requests) = try GRPCServer.forwarding(
+                to: fixture.cluster.ports[0], losing: 0,
+                willGrant: {
+                    try await fixture.put("\0history", Array("7".utf8))
+                    await follower.wait(until: .distant) { $0.historyWrite == nil }
+                })
+            var transaction = EtcdTransaction(follower)
+            transaction.client = try fixture.client(of: endpoint)
+            if isLost { transaction.lease = (1, .now + .seconds(300)) }
+            var entries = view.entries.stored(at: view.entries.revision)
+            entries.readKeys = []
+            entries["a"] = 1
+            #expect(try await transaction.commit(entries, over: view.entries)?["a"] == 1)
+            #expect(requests.elements.count == (isLost ? 2 : 1))
+        }
+
         @Test("One whose response was lost is made once, although an earlier mark of the same transaction arrives in between, once more")
         func lateMark() async throws {
             let fixture = try await EtcdFixture()

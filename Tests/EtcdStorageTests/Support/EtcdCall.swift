@@ -29,13 +29,15 @@ extension GRPCServer {
     ///
     /// - Parameters:
     ///   - port: the port of the other member.
-    ///   - number: the number of the transaction whose response is lost, from 1.
+    ///   - number: the number of the transaction whose response is lost, from 1; 0 for none.
     ///   - arrives: whether that one is passed on.
     ///   - lose: called instead of responding, with the transactions up to that one; closes the connection by default.
+    ///   - willGrant: called before a request for a lease is passed on.
     /// - Returns: the endpoint, and the transactions that clients have sent.
     static func forwarding(
         to port: Int, losing number: Int, arrives: Bool = true,
-        _ lose: @escaping @Sendable (Call, _ transactions: [[UInt8]]) async throws -> Void = { call, _ in call.closeConnection() }
+        _ lose: @escaping @Sendable (Call, _ transactions: [[UInt8]]) async throws -> Void = { call, _ in call.closeConnection() },
+        willGrant: @escaping @Sendable () async throws -> Void = {}
     ) throws -> (endpoint: String, transactions: Recorder<[UInt8]>) {
         let transactions = Recorder<[UInt8]>()
         let server = try GRPCServer { call in
@@ -45,6 +47,7 @@ extension GRPCServer {
             let isLost = isTransaction && transactions.elements.count == number
             Task {
                 do {
+                    if call.path == LeaseRequest.grant(timeToLive: 1).path { try await willGrant() }
                     if !isLost { return call.end(as: try await EtcdCall.response(to: message, call.path, of: port)) }
                     if arrives { _ = try await EtcdCall.response(to: message, call.path, of: port) }
                     try await lose(call, transactions.elements)
