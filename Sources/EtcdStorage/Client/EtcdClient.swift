@@ -132,19 +132,6 @@ actor EtcdClient {
         }
     }
 
-    /// Whether a revision was compacted, after which a watch may miss removals: etcd, compacted up to the revision at which a watch begins,
-    /// omits those there without an error.
-    ///
-    /// - Parameter key: any key that the user may read.
-    func isCompacted(_ revision: Int64, at key: [UInt8], deadline: Instant) async throws -> Bool {
-        do {
-            _ = try await call(RangeRequest(key: key, revision: revision, keysOnly: true), deadline: deadline)
-            return false
-        } catch let failure as EtcdFailure where failure.isCompacted {
-            return true
-        }
-    }
-
     /// Makes the next member the preferred one, if this one still is; nil for the preferred one.
     func markFailed(_ member: Int? = nil) {
         if member == nil || member == preferred { preferred = (preferred + 1) % endpointCount }

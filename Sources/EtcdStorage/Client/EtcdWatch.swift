@@ -126,21 +126,18 @@ struct EtcdWatch: Sendable {
 // MARK: - One connection
 
 extension EtcdWatch {
-    /// Reads one stream. Returns if all keys have to be read again.
+    /// Reads one stream. Returns if all keys have to be read again, or if the watch has to be resumed.
     ///
     /// - Parameter isResumed: whether the stream continues an earlier one.
     private nonisolated(nonsending) mutating func follow(isResumed: Bool, _ receive: (WatchStep) -> Void) async throws {
-        progress?.reconnect()
+        if isResumed { progress?.reconnect() }
         guard let progress else { return }
-        let request = WatchRequest(key: range.start, rangeEnd: range.end, startRevision: progress.revision + 1)
+        let request = WatchRequest(key: range.start, rangeEnd: range.end, startRevision: progress.startRevision)
         let (stream, member) = try await client.watch(request, deadline: .now + timing.response)
         defer { stream.close() }
         do {
             // Before any event: since a restoration, others may have written beyond the delivered revision.
             if isResumed, try await isHistoryReplaced(progress) { return endHistory(receive) }
-            if isResumed, try await client.isCompacted(progress.revision, at: range.start, deadline: .now + timing.response) {
-                return self.progress = nil
-            }
             async let _: Void = Self.sendHeartbeats(stream, every: timing.heartbeat)
             try await read(stream, receive)
         } catch {
@@ -167,6 +164,7 @@ extension EtcdWatch {
             let start = ContinuousClock.now
             let response = try await stream.next(&splitter, deadline: start + timing.silence)
             if .now - start > timing.heartbeat * 2 { hasStalled = true }
+            if let response, progress?.isLate(response) == true { return failures = 0 }
             if let response { try await handle(response, receive) }
             // After all messages that have arrived together.
             if progress != nil, splitter.isEmpty { await compareIfDue(receive) }
@@ -181,7 +179,8 @@ extension EtcdWatch {
             if isConnected != true { receive(.connected) }
             (isConnected, refusals) = (true, 0)
         case .events(let revisions):
-            failures = 0
+            // Not by the last delivered revision, which a member sends again at first.
+            if response.isProgress || !revisions.isEmpty { failures = 0 }
             for revision in revisions { receive(.events(revision: revision.number, revision.events)) }
         case .isBehind:
             failures = 0

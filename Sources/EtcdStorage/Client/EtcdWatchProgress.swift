@@ -23,6 +23,9 @@ struct WatchProgress: Sendable {
     let clusterID: UInt64
     /// The last revision that was delivered completely.
     private(set) var revision: Int64
+    /// The revision with which a watch begins: the last delivered one, because etcd, compacted up to the beginning of a watch, omits
+    /// removals there without an error; after a snapshot the next one, because etcd sends old revisions every 100 ms only.
+    private(set) var startRevision: Int64
     /// The key that was written last, with the value and the revision that were delivered; nil if none is known.
     private(set) var lastWritten: KeyValue?
     // The delivered revision of each key, for comparisons with etcd.
@@ -43,16 +46,21 @@ struct WatchProgress: Sendable {
     /// - Parameter memoryLimit: the maximum memory for the events of one revision in bytes; beyond it, all keys are read again.
     init(after snapshot: EtcdSnapshot, memoryLimit: Int = .max) {
         clusterID = snapshot.clusterID
-        revision = snapshot.revision
+        (revision, startRevision) = (snapshot.revision, snapshot.revision + 1)
         lastWritten = snapshot.keyValues.max { $0.modRevision < $1.modRevision }
         self.memoryLimit = memoryLimit
         modRevisions.reserveCapacity(snapshot.keyValues.count)
         for keyValue in snapshot.keyValues { modRevisions[keyValue.key] = keyValue.modRevision }
     }
 
-    /// Prepares for the messages of a new connection, which begin after ``revision``.
+    /// Prepares for the messages of a new connection, which begin with ``revision``.
     mutating func reconnect() {
-        (incomplete, heartbeatRevision, isQuiet) = (nil, nil, false)
+        (startRevision, incomplete, heartbeatRevision, isQuiet) = (max(revision, 1), nil, nil, false)
+    }
+
+    /// Whether a watch has begun after others have written, and perhaps compacted, what follows the snapshot: it has to be resumed.
+    func isLate(_ response: WatchResponse) -> Bool {
+        response.isCreated && startRevision > revision && response.header.revision > revision
     }
 
     /// Determines the meaning of a message, and marks its revisions as delivered.
