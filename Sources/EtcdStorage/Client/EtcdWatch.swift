@@ -164,7 +164,7 @@ extension EtcdWatch {
             let start = ContinuousClock.now
             let response = try await stream.next(&splitter, deadline: start + timing.silence)
             if .now - start > timing.heartbeat * 2 { hasStalled = true }
-            if let response, progress?.isLate(response) == true { return failures = 0 }
+            if let response, progress?.isLate(response) == true { return failures -= 1 }
             if let response { try await handle(response, receive) }
             // After all messages that have arrived together.
             if progress != nil, splitter.isEmpty { await compareIfDue(receive) }

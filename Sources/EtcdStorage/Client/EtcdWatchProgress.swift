@@ -60,7 +60,7 @@ struct WatchProgress: Sendable {
 
     /// Whether a watch has begun after others have written, and perhaps compacted, what follows the snapshot: it has to be resumed.
     func isLate(_ response: WatchResponse) -> Bool {
-        response.isCreated && startRevision > revision && response.header.revision > revision
+        response.isCreated && response.failure == nil && startRevision > revision && response.header.revision > revision
     }
 
     /// Determines the meaning of a message, and marks its revisions as delivered.
