@@ -74,7 +74,7 @@ final class Entry: Observable, @unchecked Sendable {
         _ replaced: inout Replaced, in revision: UInt64, isEdit: Bool, type: ObjectIdentifier? = nil, condition: EntryEdits? = nil,
         principal: String? = nil, paths: [[String]]? = nil
     ) -> Bool {
-        guard content.value != replaced.value else {
+        guard !isEqual(content.value, replaced.value) else {
             // A value that was derived from another one no longer depends on it once it is set explicitly.
             if isEdit, condition == nil, content.pendingRevision != 0 { content.condition = nil }
             return false
@@ -113,6 +113,24 @@ final class Entry: Observable, @unchecked Sendable {
         countChange()
         replaced.value = old
         return true
+    }
+}
+
+// `==` of optionals copies both, and exchanging them after it copies both again: with what avoids such copies in `EntryCache.edit`,
+// write.key is 1.8 instead of 2.8.
+@inline(__always)
+private func isEqual(_ left: borrowing PropertyListValue?, _ right: borrowing PropertyListValue?) -> Bool {
+    switch left {
+    case let left?:
+        switch right {
+        case let right?: left == right
+        case nil: false
+        }
+    case nil:
+        switch right {
+        case _?: false
+        case nil: true
+        }
     }
 }
 

@@ -88,14 +88,15 @@ final class EntryCache: Sendable {
         var removed: Entry?
         let (needsFlush, demand) = try state.withLock { (state) throws(StorageError) in
             try state.requireEditable()
-            if value != nil, !state.layers.mandatory.isEmpty || key.scope != nil { try state.requireSettable(key) }
+            // The value is compared with nil last, and below by a pattern, because `==` copies it: see `isEqual` of entries.
+            if !state.layers.mandatory.isEmpty || key.scope != nil, value != nil { try state.requireSettable(key) }
             // Not retained, as the table retains it: that would take a sixth of the time of a write (write.key).
             state.entries.unretainedEntry(key.entryName.own, at: key.entryIndex)._withUnsafeGuaranteedRef { entry in
                 let revision = state.revision + 1
                 guard state.entries.exchange(entry, &replaced, in: revision, isEdit: true, type: key.typeWhenSet) else { return }
                 state.revision = revision
-                state.log.append(entry.name, over: replaced.value, value, sequence: revision)
-                if value == nil { removed = entry }
+                if state.log.isOn { state.log.append(entry.name, over: replaced.value, value, sequence: revision) }
+                if case nil = value { removed = entry }
                 if state.postsAllChanges || !entry.content.observers.isEmpty || entry.isTracked {
                     let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
                     var (all, posted): (ChangesByKey?, Deliveries) = (nil, Deliveries())
