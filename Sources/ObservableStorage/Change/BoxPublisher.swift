@@ -35,38 +35,42 @@ class BoxPublisher: @unchecked Sendable {
         state.withLock { $0.isFinished }
     }
 
+    // What is posted is converted by these, and not by closures, of which each would be an allocation: asyncstream.one.
+
+    /// The element that observers receive for what was posted; nil for none. Called on delivery, once for all observers.
+    func element(of posted: AnyBox) -> AnyBox? { posted }
+
     /// The box that slots receive for an element; nil leaves the slots unchanged.
     func slotBox(of element: AnyBox) -> AnyBox? { element }
+
+    /// The box that slots receive for what was posted if there are no other observers, which may not need the element.
+    func onlyBox(of posted: AnyBox) -> AnyBox? {
+        element(of: posted).flatMap(slotBox)
+    }
 
     /// Releases the elements that are still kept after the end, when tokens and streams may retain the publisher for longer.
     func releaseElements() {}
 
     /// Queues an element for all current observers except that of the token `muted`. The caller delivers it, after the lock that
     /// determines the order.
-    ///
-    /// - Parameters:
-    ///   - makeSlotBox: creates the box that slots receive, on delivery, if there are no other observers; nil to create it of the element.
-    ///   - makeElement: creates the element on delivery, once for all observers; nil for none.
-    final func post(
-        muting muted: UInt64 = 0, to deliveries: inout Deliveries, boxing makeSlotBox: @escaping @Sendable () -> AnyBox? = { nil },
-        _ makeElement: @escaping @Sendable () -> AnyBox?
-    ) {
+    final func post(_ posted: AnyBox, muting muted: UInt64 = 0, to deliveries: inout Deliveries) {
         state.withLock { state in
             let all = state.listeners
             let listeners = muted == ObservationToken.everyListenerID ? all.filter { !$0.isListener } : all
             let (slots, streams) = (state.slots, state.streams)
             guard !slots.isEmpty || !streams.isEmpty else {
                 if listeners.isEmpty { return }
-                return deliveries.append(to: listening) {
-                    if let element = makeElement() { Self.call(listeners, with: element, muting: muted) }
+                return deliveries.append(to: listening) { [self] in
+                    if let element = element(of: posted) { Self.call(listeners, with: element, muting: muted) }
                 }
             }
+            guard !listeners.isEmpty || !streams.isEmpty else {
+                return deliveries.append(to: reading) { [self] in if let box = onlyBox(of: posted) { Self.fill(slots, with: box) } }
+            }
             // Created once, by the first delivery, for both.
-            let shared = listeners.isEmpty ? nil : Once(makeElement)
-            let hasOnlySlots = listeners.isEmpty && streams.isEmpty
+            let shared = listeners.isEmpty ? nil : Once { [self] in element(of: posted) }
             deliveries.append(to: reading) { [self] in
-                if hasOnlySlots, let box = makeSlotBox() { return Self.fill(slots, with: box) }
-                guard let element = shared == nil ? makeElement() : shared?.value else { return }
+                guard let element = shared == nil ? element(of: posted) : shared?.value else { return }
                 if !slots.isEmpty, let box = slotBox(of: element) { Self.fill(slots, with: box) }
                 Self.call(streams, with: element, muting: muted)
             }

@@ -56,7 +56,7 @@ public final class ChangePublisher<Element: Sendable>: Sendable {
 extension ChangePublisher {
     /// Queues an element for all current subscribers.
     func post(_ element: Element, to deliveries: inout Deliveries) {
-        boxes.post(to: &deliveries) { Box(element) }
+        boxes.post(Box(element), to: &deliveries)
     }
 
     /// Subscribes, and queues initial elements for this subscriber only.

@@ -6,7 +6,10 @@ import Synchronization
 /// The thread that appended a delivery runs it, after a limited number of earlier ones, unless another thread is already delivering from
 /// the queue. Any more are passed to ``DeliveryThreads``, so that no thread delivers for others endlessly.
 final class DeliveryQueue: Sendable {
-    typealias Delivery = @Sendable () -> Void
+    /// A closure in a structure: a generic container would wrap it in another closure, which is allocated, each time it is moved.
+    struct Delivery: Sendable {
+        let run: @Sendable () -> Void
+    }
 
     /// The maximum number of queued deliveries. A thread that appends more waits for space, at most for ``patience``.
     static let capacity = 256
@@ -78,9 +81,9 @@ final class DeliveryQueue: Sendable {
     }
 
     /// Appends a delivery without running it; may be called under the lock that determines the order.
-    func append(_ delivery: @escaping Delivery) -> Ticket {
+    func append(_ run: @escaping @Sendable () -> Void) -> Ticket {
         state.withLock { state in
-            state.deliveries.append(delivery)
+            state.deliveries.append(Delivery(run: run))
             state.appended += 1
             return (self, state.appended, state.appended - state.completed > UInt64(Self.capacity))
         }
@@ -121,13 +124,13 @@ final class DeliveryQueue: Sendable {
     /// Runs a delivery and the following ones.
     ///
     /// - Returns: whether the position was reached, nil if no deliveries are left and the queue is free; and whether the limit was reached.
-    private func run(_ first: @escaping Delivery, upTo position: UInt64, on thread: DeliveryThread) -> (
+    private func run(_ first: Delivery, upTo position: UInt64, on thread: DeliveryThread) -> (
         isReached: Bool?, isExhausted: Bool
     ) {
         var delivery = first
         var rest = Self.turn
         while true {
-            delivery()
+            delivery.run()
             rest -= 1
             let mayContinue = rest > 0 && !thread.hasPostponed && (position != .max || thread.excess == nil)
             let (following, isReached) = next(upTo: position, ifAny: mayContinue)
@@ -171,10 +174,10 @@ extension DeliveryQueue {
 
     /// Appends a delivery to a listener with its own queue, and schedules it there, or runs it on the main actor: after those posted before
     /// it, and after the current one if it is posted by a delivery.
-    func post(_ delivery: @escaping Delivery) {
+    func post(_ run: @escaping @Sendable () -> Void) {
         guard let queue = listenersQueue else { return }
         let thread = DeliveryThread.current
-        let ticket = append(delivery)
+        let ticket = append(run)
         if case .listeningOnMainActor = kind, MainActor.isCurrent { return deliver(on: thread, queue) }
         if take() { deliverLater(on: queue) }
         if ticket.isExcess { thread.excess = ticket }

@@ -107,8 +107,8 @@ struct Deliveries: Sendable {
     var isEmpty: Bool { tickets.isEmpty }
 
     /// Appends a delivery to a queue. May be called under the lock that determines the order.
-    mutating func append(to queue: DeliveryQueue, _ delivery: @escaping DeliveryQueue.Delivery) {
-        let ticket = queue.append(delivery)
+    mutating func append(to queue: DeliveryQueue, _ run: @escaping @Sendable () -> Void) {
+        let ticket = queue.append(run)
         let first = queue.isForReaders ? firstForReaders : firstForListeners
         // Also for several changes, this thread makes all deliveries of the first queue of each kind.
         if let first, tickets[first].queue === queue { return tickets[first] = ticket }

@@ -78,6 +78,8 @@ protocol EntryObservers: AnyObject, Sendable {
     /// Identifies the key; see ``KeyReference/id``.
     var key: UInt64 { get }
     var name: EntryName { get }
+    /// Whether the key reads the entry of its name, all of it, and no other one.
+    var readsOneEntry: Bool { get }
     var isIdle: Bool { get }
     /// Queues a change. Called while the store's lock is held.
     func post(_ change: EntryChange, muting muted: UInt64, to deliveries: inout Deliveries)

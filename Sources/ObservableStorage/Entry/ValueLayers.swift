@@ -20,7 +20,10 @@ struct ValueLayers: Sendable {
     }
 
     /// Whether there are values that take precedence over stored ones.
-    private var mayHideStored: Bool { !mandatory.isEmpty || !overrides.isEmpty }
+    var mayHideStored: Bool { !mandatory.isEmpty || !overrides.isEmpty }
+
+    /// Whether there are values that are used while none is stored.
+    var hasFallbacks: Bool { !registered.isEmpty || !defaults.isEmpty }
 
     /// Whether another value takes precedence over the stored one of a key.
     func hidesStored(_ name: EntryName) -> Bool {
@@ -46,8 +49,7 @@ struct ValueLayers: Sendable {
 
     /// The value of a key that is used while none is stored.
     func fallback(of name: EntryName) -> PropertyListValue? {
-        if registered.isEmpty, defaults.isEmpty { return nil }
-        return name.leaf(registered[name.registered]) ?? name.leaf(defaults[name.registered])
+        hasFallbacks ? name.leaf(registered[name.registered]) ?? name.leaf(defaults[name.registered]) : nil
     }
 
     /// The layer that has the mandatory or the registered value of a key, and where it is there; nil for another source.

@@ -7,11 +7,13 @@ extension EntryCache {
         _ deliveries: inout Deliveries
     ) {
         for observers in change.entry.content.observers {
-            guard let affecting = change.affecting(observers.name, among: &changes, in: &state) else { continue }
+            // Usually the change itself.
+            let isWhole = observers.readsOneEntry && !state.layers.mayHideStored
+            guard let affecting = isWhole ? change : change.affecting(observers.name, among: &changes, in: &state) else { continue }
             observers.post(affecting, muting: muted, to: &deliveries)
         }
         if state.hasAllObservers, !change.key.hasPrefix(EntryName.hiddenPrefix) {
-            allObservers.post(muting: muted, to: &deliveries) { Box(change.untyped) }
+            allObservers.post(change, muting: muted, to: &deliveries)
         }
         if change.entry.isTracked { change.entry.postMutation(to: &deliveries) }
         if state.ownChanges.isEmpty { return }

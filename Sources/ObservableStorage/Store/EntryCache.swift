@@ -32,7 +32,7 @@ final class EntryCache: Sendable {
         self.reports = reports
         self.watchStart = watchStart
         state = Lock(EntryCacheState(entries: entries, store: id, log: log))
-        allObservers = BoxPublisher(group: id)
+        allObservers = AllObservers(group: id)
         self.executor = executor
     }
 

@@ -225,16 +225,20 @@ struct EntryCacheState: Sendable {
         _ entry: Entry, from old: Entry.Replaced, to new: PropertyListValue?, origin: ChangeOrigin, revision: UInt64,
         storageRevision: StorageRevision? = nil
     ) -> EntryChange {
-        let name = EntryName(own: entry.name)
-        let registered = layers.fallback(of: name)
+        // Usually there are none, and making the name takes time.
+        var (registered, earlier): (PropertyListValue?, EarlierValues?) = (nil, nil)
+        if layers.hasFallbacks {
+            let name = EntryName(own: entry.name)
+            registered = layers.fallback(of: name)
+            if registered != nil {
+                earlier = EarlierValues(stored: old.history?.value.earlier(name) ?? [], registered: layers.earlier(.registered, name))
+            }
+        }
         return EntryChange(
             key: entry.name, old: StoredEntry(stored: old.value, registered: registered),
             new: StoredEntry(stored: new, registered: registered),
-            earlier: registered == nil
-                ? nil
-                : EarlierValues(stored: old.history?.value.earlier(name) ?? [], registered: layers.earlier(.registered, name)),
-            history: old.history, isRemoval: new == nil, origin: origin, revision: revision, storageRevision: storageRevision, entry: entry,
-            version: entry.version)
+            earlier: earlier, history: old.history, isRemoval: new == nil, origin: origin, revision: revision,
+            storageRevision: storageRevision, entry: entry, version: entry.version)
     }
 
     mutating func current(_ name: EntryName) -> EntryChange {
