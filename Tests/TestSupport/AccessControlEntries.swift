@@ -44,10 +44,11 @@
             }
         }
 
-        /// Sets it as the list of a file.
-        public func set(on path: String) throws {
+        /// Sets it as the list of a file, or as the one that a folder gives to new files.
+        public func set(on path: String, asDefault: Bool = false) throws {
             let write = unsafeBitCast(dlsym(nil, "setxattr"), to: Writer.self)
-            let result = bytes.withUnsafeBytes { write(path, Self.attribute, $0.baseAddress, $0.count, 0) }
+            let attribute = asDefault ? "system.posix_acl_default" : Self.attribute
+            let result = bytes.withUnsafeBytes { write(path, attribute, $0.baseAddress, $0.count, 0) }
             guard result == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EINVAL) }
         }
 

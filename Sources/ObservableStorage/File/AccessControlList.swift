@@ -4,9 +4,10 @@ import FoundationSubset
 ///
 /// The group's bits in the mode of a file that has one are the mask of the list, and not what it grants the owning group.
 struct AccessControlList: Sendable, Hashable {
-    private static let (owner, user, owningGroup, mask, others) = (UInt16(0x01), UInt16(0x02), UInt16(0x04), UInt16(0x10), UInt16(0x20))
+    private static let (owner, user, owningGroup) = (UInt16(0x01), UInt16(0x02), UInt16(0x04))
+    private static let (group, mask, others) = (UInt16(0x08), UInt16(0x10), UInt16(0x20))
 
-    /// The version, and four for each entry: its tag, its permissions, and two halves of the number of a user or group.
+    /// The version, and four for each entry, by rising tags: its tag, its permissions, and two halves of the number of a user or group.
     private var words: [UInt16]
 
     private var entries: StrideTo<Int> { stride(from: 2, to: words.count, by: 4) }
@@ -36,10 +37,46 @@ struct AccessControlList: Sendable, Hashable {
         entries.reduce(0o7) { words[$1] & tags == 0 ? $0 : $0 & mode_t(words[$1 + 1]) }
     }
 
-    /// The list for a file of another group, which gets only what every user has.
-    var ofOtherGroup: AccessControlList {
+    private func identifier(_ entry: Int) -> UInt32 {
+        UInt32(words[entry + 2]) | UInt32(words[entry + 3]) << 16
+    }
+
+    private func entry(of user: uid_t) -> Int? {
+        entries.first { words[$0] == Self.user && identifier($0) == user }
+    }
+
+    /// The list for a file beside the one that has this list, or in its place: another owning group gets only what every user has, and
+    /// the owner of the list keeps access to the file of another owner.
+    func adapted(to file: FileStatus, besides list: FileStatus) -> AccessControlList {
         let common = UInt16(FileStatus.commonPermissions(reducedPermissions) & 0o7)
-        return changed { tag, permissions in tag & (Self.owningGroup | Self.others) == 0 ? permissions : common }
+        var adapted = changed { tag, permissions in
+            file.group == list.group || tag & (Self.owningGroup | Self.others) == 0 ? permissions : common
+        }
+        // Without a mask it may name no user.
+        guard file.owner != list.owner, entry(of: list.owner) == nil, entries.contains(where: { words[$0] == Self.mask }) else {
+            return adapted
+        }
+        let next = entries.first { words[$0] > Self.user || words[$0] == Self.user && identifier($0) > list.owner }
+        let owner = [Self.user, words[3], UInt16(truncatingIfNeeded: list.owner), UInt16(list.owner >> 16)]
+        adapted.words.insert(contentsOf: owner, at: next ?? words.count)
+        return adapted
+    }
+
+    /// Whether it grants writing to the owner of another file, as far as that can be told from the owner and the group of that file.
+    ///
+    /// - Parameters:
+    ///   - list: the status of the file that has this list.
+    ///   - isMember: whether the owner of the other file is known to belong to its group.
+    func grantsWriting(toOwnerOf file: FileStatus, besides list: FileStatus, isMember: Bool) -> Bool {
+        let mask = common(Self.mask)
+        func isWriter(_ entry: Int) -> Bool { mode_t(words[entry + 1]) & mask & 0o2 != 0 }
+        if let own = entry(of: file.owner) { return isWriter(own) }
+        if reducedPermissions & 0o002 != 0 { return true }
+        return isMember
+            && entries.contains { entry in
+                let group = words[entry] == Self.owningGroup ? list.group : identifier(entry)
+                return words[entry] & (Self.owningGroup | Self.group) != 0 && group == file.group && isWriter(entry)
+            }
     }
 
     /// The list for a lock file: those who may write may lock.
@@ -73,11 +110,25 @@ extension FileSystemCalls {
         return AccessControlList(permissions: FileStatus.commonPermissions(status.permissions))
     }
 
-    /// The access control list of the file at a path, as that of an open one.
-    func accessControlList(at path: ResolvedPath, _ status: FileStatus?) -> AccessControlList? {
+    /// The access control list of the file at a path, as that of an open one; throws if it cannot be opened.
+    func accessControlList(at path: ResolvedPath, _ status: FileStatus?) throws(SystemError) -> AccessControlList? {
         guard hasAccessControlLists, status != nil else { return nil }
-        let descriptor = ifPossible { () throws(SystemError) in try openForProtection(path) } ?? nil
+        let descriptor = try openForProtection(path)
         defer { if let descriptor { discard(descriptor) } }
         return accessControlList(of: descriptor, status)
+    }
+
+    /// Whether only a user who may write a property list can have made a file beside it, judged by the file's owner and group.
+    func isTrusted(_ file: FileStatus, besides list: ResolvedPath, _ status: FileStatus?) throws(SystemError) -> Bool {
+        if file.belongsToThisUser { return true }
+        guard let status else { return false }
+        if file.owner == status.owner { return true }
+        let acl = try accessControlList(at: list, status) ?? AccessControlList(permissions: status.permissions)
+        var isMember = false
+        // In a folder that others may write as well, a file may have its group from the folder.
+        if let folder = try folderStatus(of: list), folder.permissions & 0o002 == 0 {
+            try ifAllowed { () throws(SystemError) in isMember = try accessControlList(at: list.sibling("."), folder) == nil }
+        }
+        return acl.grantsWriting(toOwnerOf: file, besides: status, isMember: isMember)
     }
 }

@@ -43,13 +43,13 @@ extension FileLock {
         // If that fails, this user can use the old one as well.
         let renewed = calls.ifPossible { () throws(SystemError) -> OpenFile? in
             guard let list, list.kind == .file else { return nil }
-            guard own.owner == geteuid() || geteuid() == 0, !fits(own, list) else { return nil }
+            guard own.owner == geteuid() || geteuid() == 0, try !fits(file.descriptor, own, list) else { return nil }
             let path = target.temporaryFile(process: getpid(), random: calls.random())
             let new = try create(path, for: list)
             do throws(SystemError) {
                 try calls.uninterrupted { () throws(SystemError) in try calls.lock(new.descriptor) }
                 // A file system may determine owners and permissions itself.
-                guard try fits(calls.status(of: new.descriptor), list) else { throw SystemError(EPERM) }
+                guard try fits(new.descriptor, calls.status(of: new.descriptor), list) else { throw SystemError(EPERM) }
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(path, lockFile) }
             } catch {
                 discard(new.descriptor)
@@ -64,8 +64,16 @@ extension FileLock {
     }
 
     /// Whether a lock file has the access permissions of a new one created by this user.
-    private func fits(_ lock: FileStatus, _ list: FileStatus) -> Bool {
-        lock.hasAccess(permissions(besides: list), besides: list)
+    private func fits(_ descriptor: Int32, _ lock: FileStatus, _ list: FileStatus) throws(SystemError) -> Bool {
+        let permissions = permissions(besides: list)
+        guard lock.hasAccess(permissions, besides: list) else { return false }
+        if permissions == 0o600 { return true }
+        return try calls.accessControlList(of: descriptor, lock) == acl(besides: list)?.adapted(to: lock, besides: list)
+    }
+
+    /// The access control list of a lock file; nil if it needs none.
+    private func acl(besides list: FileStatus?) throws(SystemError) -> AccessControlList? {
+        permissions(besides: list) == 0o600 ? nil : try calls.accessControlList(at: target, list)?.ofLock
     }
 
     private func openExisting() throws(SystemError) -> Int32? {
@@ -98,9 +106,7 @@ extension FileLock {
         let descriptor = try openRegistered(path, O_RDWR | O_CREAT | O_EXCL)
         do throws(SystemError) {
             let own = try calls.status(of: descriptor)
-            let permissions = permissions(besides: list)
-            let acl = permissions == 0o600 ? nil : calls.accessControlList(at: target, list)?.ofLock
-            try calls.setAccess(of: descriptor, own, to: permissions, acl: acl, successorOf: list)
+            try calls.setAccess(of: descriptor, own, to: permissions(besides: list), acl: acl(besides: list), successorOf: list)
             // It has no content, and must be usable whenever the property list is. With protection it cannot be opened while the device is
             // locked, which writing then reports.
             calls.ifPossible { () throws(SystemError) in
@@ -134,9 +140,8 @@ extension FileLock {
         if lock.identity.size > 0 { return "it is not empty, so it may be another file that was moved there; move it away" }
         if lock.links > 1 { return "it has \(lock.links) names, so it may be another file that was linked there; remove it" }
         if lock.owner == geteuid() || lock.owner == 0 { return nil }
-        let folder = try calls.folderStatus(of: target)
-        if folder?.owner == lock.owner { return nil }
-        if lock.isTrusted(besides: try calls.status(at: target), in: folder) { return nil }
+        if try calls.folderStatus(of: target)?.owner == lock.owner { return nil }
+        if try calls.isTrusted(lock, besides: target, calls.status(at: target)) { return nil }
         return "it belongs to user \(lock.owner), who is not known to be allowed to write the property list; remove it"
     }
 

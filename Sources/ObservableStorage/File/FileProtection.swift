@@ -44,12 +44,13 @@ extension FileSystemCalls {
         try ifPresent { () throws(SystemError) in try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) }
     }
 
-    /// Opens a file that is going to be replaced; returns nil if it has to be replaced without being open.
+    /// Opens a file that is going to be replaced; returns nil if it has to be replaced without being open. Without a free descriptor it
+    /// throws: the access control list of the file could not be read.
     func openReplaced(_ path: ResolvedPath) throws(SystemError) -> Int32? {
         do throws(SystemError) {
             return try openFile(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-        } catch let error where error.code == EPERM {
-            // The device is locked, and the protection of the file, which has to be kept, cannot be read.
+        } catch let error where error.code == EPERM || error.isShortage {
+            // With EPERM the device is locked, and the protection of the file, which has to be kept, cannot be read.
             throw error
         } catch {
             return nil

@@ -56,7 +56,7 @@ struct FileStatus: Sendable, Hashable {
     /// The permission bits, `0o777` at most: a property list is never set-user-ID.
     let permissions: mode_t
     var owner: uid_t
-    let group: gid_t
+    var group: gid_t
     /// Whether, as a folder, it allows only their owners to rename and remove its files.
     let isSticky: Bool
 
@@ -80,19 +80,11 @@ struct FileStatus: Sendable, Hashable {
         permissions & 0o222 == 0 ? "is read-only for everyone (mode 0\(String(permissions, radix: 8)))" : nil
     }
 
-    /// Whether a user other than this one and the superuser owns it or, unless it is a link, may write it.
-    var isOpenToOthers: Bool { (owner != 0 && owner != geteuid()) || (kind != .link && permissions & 0o022 != 0) }
+    /// Whether this user or the superuser owns it.
+    var belongsToThisUser: Bool { owner == geteuid() || owner == 0 }
 
-    /// Whether only a user who may write the property list can have created this file beside it: in a folder that everybody may write, any
-    /// user could.
-    func isTrusted(besides list: FileStatus?, in folder: FileStatus?) -> Bool {
-        if owner == geteuid() || owner == 0 { return true }
-        guard let list else { return false }
-        if owner == list.owner || list.permissions & 0o002 != 0 { return true }
-        // A file may inherit its group from the folder: if everybody may write that, the group does not show who created the file.
-        guard let folder, folder.permissions & 0o002 == 0 else { return false }
-        return list.permissions & 0o020 != 0 && group == list.group
-    }
+    /// Whether a user other than this one and the superuser owns it or, unless it is a link, may write it.
+    var isOpenToOthers: Bool { !belongsToThisUser || (kind != .link && permissions & 0o022 != 0) }
 
     func hasSameAccess(as other: FileStatus) -> Bool {
         (owner, group, permissions) == (other.owner, other.group, other.permissions)

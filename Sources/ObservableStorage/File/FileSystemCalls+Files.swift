@@ -186,29 +186,39 @@ extension FileSystemCalls {
     /// - Parameters:
     ///   - own: the status of the file.
     ///   - acl: the access control list that it gets instead; nil for none. If it cannot have it, it gets permissions that grant no more.
-    ///   - old: the file that it replaces, or belongs to; nil if there is none.
+    ///   - old: the file that it replaces, or belongs to; nil if there is none, so that it keeps what its folder's default list gives it.
     func setAccess(
         of descriptor: Int32, _ own: FileStatus, to permissions: mode_t, acl: AccessControlList? = nil, successorOf old: FileStatus?
     ) throws(SystemError) {
-        let hasGroup = if let old { try setOwner(of: descriptor, own, like: old) } else { true }
-        if let acl {
-            let list = hasGroup ? acl : acl.ofOtherGroup
+        var kept = acl?.reducedPermissions ?? permissions
+        if let old {
             // Sets the permissions as well.
-            if ifPossible({ () throws(SystemError) in try writeAccessControlList(descriptor, list) }) != nil { return }
+            func isSet(_ list: AccessControlList) -> Bool {
+                ifPossible { () throws(SystemError) in try writeAccessControlList(descriptor, list) } != nil
+            }
+            let owned = try setOwner(of: descriptor, own, like: old)
+            if let acl, isSet(acl.adapted(to: owned, besides: old)) { return }
+            if owned.group != old.group { kept = FileStatus.commonPermissions(kept) }
+            // It has one from its folder, whose mask would be the group's permissions.
+            if accessControlList(of: descriptor, own) != nil {
+                if isSet(AccessControlList(permissions: kept)) { return }
+                kept &= 0o707
+            }
         }
-        let kept = acl?.reducedPermissions ?? permissions
-        let permissions = hasGroup ? kept : FileStatus.commonPermissions(kept)
-        guard own.permissions != permissions else { return }
+        guard own.permissions != kept else { return }
         // A file system without permissions denies this; they were determined when it was mounted.
-        try ifAllowed { () throws(SystemError) in try setPermissions(descriptor, permissions) }
+        try ifAllowed { () throws(SystemError) in try setPermissions(descriptor, kept) }
     }
 
-    /// Sets another file's owner and group, or the group alone; returns false if neither is permitted.
-    private func setOwner(of descriptor: Int32, _ own: FileStatus, like old: FileStatus) throws(SystemError) -> Bool {
-        guard (own.owner, own.group) != (old.owner, old.group) else { return true }
-        if try ifAllowed({ () throws(SystemError) in try setOwner(descriptor, old.owner, old.group) }) || own.group == old.group {
-            return true
+    /// Sets another file's owner and group, or the group alone, as far as that is permitted; returns the status with those that it has.
+    private func setOwner(of descriptor: Int32, _ own: FileStatus, like old: FileStatus) throws(SystemError) -> FileStatus {
+        var own = own
+        guard (own.owner, own.group) != (old.owner, old.group) else { return own }
+        if try ifAllowed({ () throws(SystemError) in try setOwner(descriptor, old.owner, old.group) }) {
+            (own.owner, own.group) = (old.owner, old.group)
+        } else if own.group != old.group, try ifAllowed({ () throws(SystemError) in try setOwner(descriptor, .max, old.group) }) {
+            own.group = old.group
         }
-        return try ifAllowed { () throws(SystemError) in try setOwner(descriptor, .max, old.group) }
+        return own
     }
 }

@@ -82,7 +82,7 @@ extension Journal {
         guard var state = found, !state.lists.isEmpty else { return try move() ? false : nil }
         let missing = FileContent.missing(format: list.newFormat)
         let edits = state.missingEdits
-        if !edits.isEmpty, !entry.status.isTrusted(besides: nil, in: nil) { throw refusal }
+        if !edits.isEmpty, !entry.status.belongsToThisUser { throw refusal }
         if state.file.isCopy || state.hasRemainder || state.file.header.isOfOtherRun(than: list.calls.boot) || state.file.isDoubtful {
             guard try !state.hasRemainder || isDamaged(state), let renewed = try renew(state, of: target) else { return nil }
             state = renewed

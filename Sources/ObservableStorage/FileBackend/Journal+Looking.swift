@@ -86,7 +86,7 @@ extension Journal {
     func entry(of target: ResolvedPath) throws(StorageError) -> (status: FileStatus, isJournal: Bool)? {
         try list.calls.reading(list.name, "looking for its journal \(target.journal.path)") { () throws(SystemError) in
             guard let status = try list.calls.untimedStatus(at: target.journal) else { return nil }
-            if status.kind == .file, status.isTrusted(besides: nil, in: nil) { return (status, true) }
+            if status.kind == .file, status.belongsToThisUser { return (status, true) }
             return (status, try isJournal(status, of: target))
         }
     }
@@ -98,10 +98,10 @@ extension Journal {
             objection = "it \(reason)"
         } else {
             let model = try list.calls.status(at: target)
-            if status.isTrusted(besides: model, in: try list.calls.folderStatus(of: target)) { return true }
+            if try list.calls.isTrusted(status, besides: target, model) { return true }
             // An editor may be about to write the list, whose permissions decide.
             if model == nil { return false }
-            objection = "it belongs to user \(status.owner), who may not write the property list"
+            objection = "it belongs to user \(status.owner), who is not known to be allowed to write the property list"
         }
         let reason = "\(objection); it is not used as the journal of \(target.name), which is read and written without one; remove it"
         list.reports.reportOnce(.unreadable(file: target.journal.path, reason: reason))

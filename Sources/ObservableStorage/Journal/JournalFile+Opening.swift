@@ -14,7 +14,7 @@ extension JournalFile {
             guard let (descriptor, isReadOnly) = opened else { return nil }
             do throws(SystemError) {
                 let status = try calls.status(of: descriptor)
-                guard status.kind == .file, try status.isTrusted(besides: calls.status(at: list), in: calls.folderStatus(of: list)) else {
+                guard status.kind == .file, try calls.isTrusted(status, besides: list, calls.status(at: list)) else {
                     calls.discard(descriptor)
                     return nil
                 }
@@ -73,7 +73,7 @@ extension JournalFile {
             let folder = try calls.openFolder(of: list)
             defer { calls.discard(folder) }
             var step = ""
-            let acl = calls.accessControlList(at: list, status)
+            let acl = try calls.accessControlList(at: list, status)
             let temporary = try TemporaryFile.make(beside: list, successorOf: status, acl: acl, calls: calls, step: &step)
             let descriptor = temporary.descriptor
             var made: (file: JournalFile, records: JournalRecords)?

@@ -55,16 +55,19 @@ final class JournalFile: Sendable {
         let isKnown = known?.hasSameAccess(as: list) == true
         // Without permissions for others, no access control list grants any.
         if isKnown, known?.identity == list.identity || list.permissions & 0o077 == 0 { return false }
-        let own = try calls.reading(self.list.path, "reading its journal \(path.path)") { () throws(SystemError) in
-            if let status, status.identity.inode == inode { return status }
-            return try calls.untimedStatus(of: descriptor)
+        do throws(SystemError) {
+            let own = if let status, status.identity.inode == inode { status } else { try calls.untimedStatus(of: descriptor) }
+            if !isKnown, own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list) { return true }
+            let acl = try calls.accessControlList(at: self.list, list)?.adapted(to: own, besides: list)
+            guard calls.accessControlList(of: descriptor, own) == acl else { return true }
+            model.exchange(list)
+            return false
+        } catch let error where error.isShortage && isKnown {
+            // The next commit looks at it again.
+            return false
+        } catch {
+            throw .unreadable(file: self.list.path, reason: error.reason("reading its journal \(path.path)"))
         }
-        if !isKnown, own.permissions & ~list.permissions != 0 || !own.hasAccess(list.permissions, besides: list) { return true }
-        let acl = calls.accessControlList(at: self.list, list)
-        let expected = own.group == list.group ? acl : acl?.ofOtherGroup
-        guard calls.accessControlList(of: descriptor, own) == expected else { return true }
-        model.exchange(list)
-        return false
     }
 
     /// Whether a synchronization has failed, so that it is not known what is on the medium, or has to fail.

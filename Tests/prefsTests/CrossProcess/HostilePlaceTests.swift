@@ -189,6 +189,25 @@ struct HostilePlaceTests {
             PeerSession(path).answers(to: ["open", "update key14 1", "keys"]) == ["done", "done", "key0 key11 key12 key13 key14"])
     }
 
+    #if os(Linux)
+        @Test(
+            "The owner of a list and a user who may write it by its access control list write it in turn, also beside its journal",
+            .enabled(if: hasNobody && geteuid() == 0 && AccessControlEntries.areSupported), arguments: ["open", "open-journaling"])
+        func named(opening: String) async throws {
+            try await #expect(PeerSession(path).answers(to: ["open", "update key0 1"]) == ["done", "done"])
+            let list: AccessControlEntries = "user::6 user:60022:6 group::0 mask::6 other::0"
+            try list.set(on: path)
+            try #require(chown(path, 60_021, 60_021) == 0 && chmod(folder.url.path, 0o777) == 0)
+            try FileManager.default.removeItem(atPath: folder.path(".settings.plist.lock"))
+            for (index, user) in [22, 21, 22, 22, 21, 21].enumerated() {
+                let launcher = ["setpriv", "--reuid", "600\(user)", "--regid", "600\(user)", "--clear-groups"]
+                let answers = try await PeerSession(path, by: launcher).answers(to: [opening, "update key\(index) 1", "stored"])
+                let keys = (0...index).map { "key\($0)" }.joined(separator: " ")
+                #expect(answers == ["done", "done", keys], "\(index) \(user)")
+            }
+        }
+    #endif
+
     @Test("New files and folders are accessible to their owner only, whatever the umask", arguments: ["000", "022", "277", "777"])
     func umask(_ mask: String) async throws {
         let deep = folder.path("a/b/settings.plist")
