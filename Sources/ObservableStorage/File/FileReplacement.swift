@@ -55,7 +55,7 @@ final class FileReplacement {
     var isMounted: Bool { progress == .isMounted }
 
     /// Writes the bytes to a temporary file, and returns when they are on the medium.
-    func prepare(_ bytes: Data) throws(StorageError) {
+    func prepare(_ bytes: Data, isCopy: Bool = false) throws(StorageError) {
         try reporting { () throws(SystemError) in
             step = "opening the folder \(target.folder)"
             let folder = try calls.openFolder(of: target)
@@ -70,6 +70,10 @@ final class FileReplacement {
             }
             let temporary = try TemporaryFile.make(beside: target, successorOf: old, acl: acl, calls: calls, step: &step)
             self.temporary = temporary
+            if isCopy, acl != nil {
+                step = "it cannot have the access control list of the file, which could not be restored from it"
+                if try calls.status(of: temporary.descriptor).permissions != old?.permissions { throw SystemError(ENOTSUP) }
+            }
             step = "setting the data protection of the temporary file"
             try calls.setProtection(of: temporary.descriptor, successorOf: replaced, orTo: protection)
             step = "writing the temporary file"
@@ -229,7 +233,7 @@ extension FileReplacement {
         saved.acl = acl
         defer { saved.discard() }
         do throws(StorageError) {
-            try saved.prepare(bytes)
+            try saved.prepare(bytes, isCopy: true)
             guard try saved.replace() else { return false }
             _ = try saved.finish()
             return true

@@ -185,5 +185,22 @@
             #expect(try second.load().values == ["a": 4])
             #expect(try acl("list") == list && folder.status("list").permissions == 0o640)
         }
+
+        @Test("A list is not written in place if its copy cannot have its access, so that it could not be restored from it")
+        func copy() throws {
+            let path = try make(readers)
+            let before = try Data(contentsOf: folder.file("list"))
+            var calls = FileSystemCalls.live
+            calls.renameFile = { from, to throws(SystemError) in
+                guard to.path != path else { throw SystemError(EBUSY) }
+                try FileSystemCalls.live.renameFile(from, to)
+            }
+            calls.writeAccessControlList = { _, _ throws(SystemError) in throw SystemError(ENOTSUP) }
+            let list = backend(.off, inPlace: .whenNecessary(), calls: calls)
+            let error = #expect(throws: StorageError.self) { try list.edit { $0["a"] = 2 } }
+            #expect(error?.description.contains("access control list") == true, "\(String(describing: error))")
+            #expect(try Data(contentsOf: folder.file("list")) == before)
+            #expect(try folder.names() == [".list.lock", "list"])
+        }
     }
 #endif
