@@ -81,8 +81,8 @@ extension FileLock {
             return try openRegistered(lockFile, O_RDWR | O_NONBLOCK)
         } catch let error where error.code == ENOENT {
             return nil
-        } catch let error where error.code == EACCES || error.code == EROFS {
-            // A lock file that this user may only read can nevertheless be locked.
+        } catch let error where [EACCES, EPERM, EROFS].contains(error.code) {
+            // A lock file that this user may only read, or nobody may change, can nevertheless be locked.
             return try openRegistered(lockFile, O_RDONLY | O_NONBLOCK)
         }
     }

@@ -54,13 +54,13 @@ import Testing
         #expect((status.owner, status.group, status.permissions) == (12_345, 54_321, 0o660))
     }
 
-    @Test("A lock file that may only be read can be taken")
-    func readOnly() throws {
+    @Test("A lock file that may only be read can be taken", arguments: [EACCES, EPERM, EROFS])
+    func readOnly(_ code: Int32) throws {
         try folder.make("list")
         try folder.make(".list.lock", "")
         var calls = FileSystemCalls.live
         calls.openDescriptor = { path, flags, mode throws(SystemError) in
-            guard !path.path.hasSuffix(".lock") || flags & O_RDWR == 0 else { throw SystemError(EACCES) }
+            guard !path.path.hasSuffix(".lock") || flags & O_RDWR == 0 else { throw SystemError(code) }
             return try FileSystemCalls.live.openDescriptor(path, flags, mode)
         }
         try lock("list", calls: calls)
