@@ -24,17 +24,22 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     /// Creates the keys of a group.
     ///
     /// - Parameters:
-    ///   - outer: the rules of the groups around it, among which are its own and those of nested groups; nil if there are none.
+    ///   - outer: the keys of the group around it by their numbers, and its rules, among which are those of nested groups; nil if there is
+    ///     none.
     ///   - isChecked: whether the rules of the group and of nested groups replace invalid values; false for keys with which the values
     ///     themselves are checked.
     init(
-        _ keys: Keys, naming: KeyNaming, in cache: EntryCache, among outer: [any ValueRule]? = nil, isChecked: Bool = true
+        _ keys: Keys, naming: KeyNaming, in cache: EntryCache,
+        inside outer: (keys: [UInt64: any AnyStorageKey], rules: [any ValueRule])? = nil, isChecked: Bool = true
     ) {
         let named = keys.storageKeys(naming)
         (self.keys, self.naming, self.cache, self.isChecked) = (keys, naming, cache, isChecked)
         storageKeys = named.map(\.named)
         byNumber = Dictionary(named.map { ($0.original.number, $0.named) }) { first, _ in first }
-        rules = isChecked ? outer ?? keys.rules(naming, in: cache) : []
+        // Those of a computed group are not among the rules.
+        let isKnown = !named.isEmpty && named.allSatisfy { outer?.keys[$0.original.number] != nil }
+        let known = isKnown ? outer?.rules : nil
+        rules = isChecked ? known ?? keys.rules(naming, in: cache) : []
         let names = rules.isEmpty ? [] : Set(storageKeys.map(\.entryName.text))
         rule = rules.lazy.compactMap { $0 as? GroupRule<Keys> }.first { $0.keyNames == names }
         ruleEntries = rule == nil ? [] : named.flatMap { $0.named.entryName.all }.map(cache.entry)
@@ -110,11 +115,8 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {
         paths.object(at: path) {
             let group = keys[keyPath: path]
-            let naming = naming.inside(group.prefix)
-            // That of a computed group is not among the rules.
-            let numbers = group.storageKeys(naming).map(\.original.number)
-            let isKnown = !numbers.isEmpty && numbers.allSatisfy { byNumber[$0] != nil }
-            return KeyTable<Group>(group, naming: naming, in: cache, among: isKnown ? rules : nil, isChecked: isChecked)
+            return KeyTable<Group>(
+                group, naming: naming.inside(group.prefix), in: cache, inside: (byNumber, rules), isChecked: isChecked)
         }
     }
 }
