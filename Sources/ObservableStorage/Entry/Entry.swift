@@ -99,8 +99,8 @@ final class Entry: Observable, @unchecked Sendable {
             if content.pendingRevision != 0 { content.condition = nil }
             return false
         }
-        // Keeping the dictionary copies it.
         let isKept = content.history.keepsValue(content.value, editedAt: name.path)
+        // While it is kept, the edit copies the dictionary.
         let whole = isKept ? content.value : nil
         try name.replace(replaced.value, in: &content.value)
         if !content.history.isEmpty { replaced.history = Box(content.history) }

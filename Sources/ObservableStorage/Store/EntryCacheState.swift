@@ -83,7 +83,7 @@ struct EntryCacheState: Sendable {
         guard !hasEarlier, !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
         try requireEditable()
         let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }
-        // Without observers nobody needs it, and the edit would copy it.
+        // Only for observers: while it is kept, the edit copies the dictionary.
         var old = isObservedAround ? entry.content.value : nil
         var replaced: Entry.Replaced = (value, nil)
         guard try entries.exchange(entry, &replaced, at: name, in: revision + 1) else { return [] }

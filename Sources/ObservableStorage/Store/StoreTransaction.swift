@@ -44,7 +44,7 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private let contents: Contents
-    let layers: ValueLayers
+    private let layers: ValueLayers
     // Not the store, which would isolate the closure's result to it.
     private let backend: any StorageBackend
     private let cache: EntryCache
