@@ -61,6 +61,29 @@ struct EditLogFixture {
         try EditLogFolder(list: list, calls: .live).leaveLog(edits, committed: committed, halfSize: halfSize)
     }
 
+    /// Makes files until a log needs none.
+    func makeFiles(for log: inout EditLog) throws {
+        for _ in 0..<8 {
+            guard let halfSize = log.neededHalfSize() else { return }
+            log.install(try EditLogFolder(list: list, calls: .live).makeLog(halfSize: halfSize))?.remove()
+        }
+        Issue.record("no file is large enough")
+    }
+
+    /// Edits one value until a log needs a larger file, while the first edit is committed; returns the last sequence.
+    func fill(_ log: inout EditLog) throws -> UInt64 {
+        var (number, old) = (UInt64(0), PropertyListValue?.none)
+        repeat {
+            try makeFiles(for: &log)
+            number += 1
+            let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 19))
+            log.append("k", over: old, value, sequence: number)
+            old = value
+            if number == 1 { log.beginCommit(of: 1) }
+        } while !log.isBehind || number < 5
+        return number
+    }
+
     /// The bytes of the log in the folder, of which there is only one.
     func log() throws -> (path: String, bytes: Data) {
         guard let name = logNames.first else { throw CocoaError(.fileNoSuchFile) }

@@ -9,28 +9,19 @@ import Testing
 struct EditLogTests {
     private let key = StorageKey("k", default: 0)
 
-    /// Makes files until a log needs none.
-    private func makeFiles(for log: inout EditLog, _ fixture: EditLogFixture) throws {
-        for _ in 0..<8 {
-            guard let halfSize = log.neededHalfSize() else { return }
-            log.install(try EditLogFolder(list: fixture.list, calls: .live).makeLog(halfSize: halfSize))?.remove()
-        }
-        Issue.record("no file is large enough")
-    }
-
     @Test("Edits made together have room in a larger file, in which each is a record")
     func growthByRecords() throws {
         let fixture = try EditLogFixture()
         var log = EditLog(isOn: true)
         log.append("first", over: nil, 1, sequence: 1)
-        try makeFiles(for: &log, fixture)
+        try fixture.makeFiles(for: &log)
         for (sequence, prefix) in [(UInt64(2), "a"), (3, "b")] {
             log.append((1_000..<3_900).map { LoggedEdit(key: "\(prefix)\($0)", over: 1, value: nil, sequence: sequence) })
             #expect(!log.isBehind)
         }
         for number in 0..<100 where !log.isBehind { log.append("last\(number)", over: nil, 1, sequence: 4) }
         #expect(log.isBehind)
-        try makeFiles(for: &log, fixture)
+        try fixture.makeFiles(for: &log)
         #expect(log.isComplete)
         log.takeFile()?.remove()
     }
@@ -54,7 +45,7 @@ struct EditLogTests {
         let fixture = try EditLogFixture()
         var log = EditLog(isOn: true)
         log.append("k", over: nil, 1, sequence: 1)
-        try makeFiles(for: &log, fixture)
+        try fixture.makeFiles(for: &log)
         log.append("k", over: 1, .data(Data(count: 1 << 20)), sequence: 2)
         let error = StorageError.unwritable(file: fixture.file.path, reason: "No space left on device")
         log.refuse(EditLogRefusal(error: error))
@@ -79,7 +70,7 @@ struct EditLogTests {
             log.append("k", over: old, value, sequence: UInt64(number))
             old = value
             if let halfSize = log.neededHalfSize() { #expect(halfSize <= 8 << 20) }
-            try makeFiles(for: &log, fixture)
+            try fixture.makeFiles(for: &log)
         }
         #expect(log.isComplete)
         log.takeFile()?.remove()
@@ -89,15 +80,7 @@ struct EditLogTests {
     func storedMeanwhile() throws {
         let fixture = try EditLogFixture()
         var log = EditLog(isOn: true)
-        var (number, old) = (UInt64(0), PropertyListValue?.none)
-        repeat {
-            try makeFiles(for: &log, fixture)
-            number += 1
-            let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 19))
-            log.append("k", over: old, value, sequence: number)
-            old = value
-            if number == 1 { log.beginCommit(of: 1) }
-        } while !log.isBehind || number < 5
+        let number = try fixture.fill(&log)
         let needed = log.neededHalfSize()
         let halfSize = try #require(needed)
         log.markCommitted(upTo: 1, in: fixture.list, nil, removed: nil)
@@ -111,21 +94,14 @@ struct EditLogTests {
     func changed(isLast: Bool) throws {
         let fixture = try EditLogFixture()
         var log = EditLog(isOn: true)
-        var (number, old) = (UInt64(0), PropertyListValue?.none)
-        repeat {
-            try makeFiles(for: &log, fixture)
-            number += 1
-            let value = PropertyListValue.data(Data(repeating: UInt8(number), count: 1 << 19))
-            log.append("k", over: old, value, sequence: number)
-            old = value
-        } while !log.isBehind || number < 5
+        let number = try fixture.fill(&log)
         let (path, bytes) = try fixture.log()
         let record = try #require(bytes.range(of: Data(repeating: UInt8(isLast ? number - 1 : 2), count: 100)))
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
         try file.seek(toOffset: UInt64(record.lowerBound))
         try file.write(contentsOf: Data([0]))
         try file.close()
-        try makeFiles(for: &log, fixture)
+        try fixture.makeFiles(for: &log)
         let reason = "its log of edits was changed by another program"
         #expect(log.objection == .unwritable(file: fixture.list.path, reason: reason))
         log.takeFile()?.remove()
@@ -168,7 +144,7 @@ struct EditLogTests {
             let (key, value) = ("k\(number % 8)", PropertyListValue.data(Data(repeating: UInt8(number), count: 3 << 17)))
             log.append(key, over: old[key], value, sequence: UInt64(number))
             old[key] = value
-            try makeFiles(for: &log, fixture)
+            try fixture.makeFiles(for: &log)
             sizes += try fixture.logSizes
         }
         #expect(try #require(sizes.max()) <= 14 << 20)
