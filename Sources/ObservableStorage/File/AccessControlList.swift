@@ -115,6 +115,13 @@ extension FileSystemCalls {
         guard hasAccessControlLists, status != nil else { return nil }
         let descriptor = try openForProtection(path)
         defer { if let descriptor { discard(descriptor) } }
+        return try accessControlList(ofOpened: descriptor, status)
+    }
+
+    /// The access control list of a file that was opened at its path after it was examined. That of another one, which another user may have
+    /// put there meanwhile, is not used.
+    func accessControlList(ofOpened descriptor: Int32?, _ status: FileStatus?) throws(SystemError) -> AccessControlList? {
+        guard let descriptor, try isFile(descriptor, status?.identity) else { return accessControlList(of: nil, status) }
         return accessControlList(of: descriptor, status)
     }
 

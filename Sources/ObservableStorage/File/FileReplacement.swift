@@ -66,7 +66,7 @@ final class FileReplacement {
             step = "opening the present file, whose data protection has to be kept"
             if base != nil {
                 replaced = try calls.openReplaced(target)
-                acl = calls.accessControlList(of: replaced, old)
+                acl = try calls.accessControlList(ofOpened: replaced, old)
             }
             let temporary = try TemporaryFile.make(beside: target, successorOf: old, acl: acl, calls: calls, step: &step)
             self.temporary = temporary

@@ -186,6 +186,26 @@
             #expect(try acl("list") == list && folder.status("list").permissions == 0o640)
         }
 
+        @Test("The access control list of a file that others put in place of the list for a moment is not taken over")
+        func exchanged() throws {
+            let path = try make(writers)
+            let planted = try ResolvedPath(folder.make("planted"))
+            let list: AccessControlEntries = "user::6 user:34:6 group::6 mask::6 other::6"
+            try list.set(on: planted.path)
+            var calls = FileSystemCalls.live
+            calls.openDescriptor = { file, flags, mode throws(SystemError) in
+                // Not to read the content.
+                let isExchanged = file.path == path && flags & (O_WRONLY | O_NOCTTY) == 0
+                return try FileSystemCalls.live.openDescriptor(isExchanged ? planted : file, flags, mode)
+            }
+            try backend(calls: calls).set(["a": 2])
+            _ = try calls.write(Data("new".utf8), to: path)
+            for name in ["list", ".list.journal", ".list.lock"] {
+                #expect(try acl(name) == nil, "\(name)")
+                #expect(try folder.status(name).permissions == 0o600, "\(name)")
+            }
+        }
+
         @Test("A list is not written in place if its copy cannot have its access, so that it could not be restored from it")
         func copy() throws {
             let path = try make(readers)
