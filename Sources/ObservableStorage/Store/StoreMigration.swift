@@ -11,6 +11,7 @@ public struct StoreMigration: Sendable {
     ///   - schemaVersion: the ``ObservableStore/schemaVersion`` after it; the first is 1.
     ///   - body: edits the entries; if it throws, nothing changes.
     public init(to schemaVersion: Int, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
+        precondition(schemaVersion >= 1, "the first migration of a store is StoreMigration(to: 1): one to \(schemaVersion) would never run")
         self.schemaVersion = schemaVersion
         self.body = body
     }

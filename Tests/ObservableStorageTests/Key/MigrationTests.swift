@@ -197,6 +197,12 @@ struct MigrationTests {
         #expect(store.entries == ["missing": "text", "bad": 2, "new": 3, "server": ["port": 80, "host": "local"]])
     }
 
+    @Test("A migration to version 0, which every store has, or below is a mistake that ends the process")
+    func versions() async {
+        await #expect(processExitsWith: .failure) { _ = StoreMigration(to: 0) { _ in } }
+        await #expect(processExitsWith: .success) { _ = StoreMigration(to: 1) { _ in } }
+    }
+
     @Test("Numbered migrations run once, in order, across stores", arguments: Fixture.allCases)
     func numbered(fixture: Fixture) async throws {
         let storage = try fixture.make()
