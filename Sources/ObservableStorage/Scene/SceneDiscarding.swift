@@ -7,7 +7,8 @@ extension ObservableStore {
     /// transaction has set in the scene are removed when it ends. Observers remain, and receive the application's values.
     ///
     /// A `SceneStore` that is created afterwards opens the scene again, for itself. Use ``SceneStore/reset()`` for a scene that goes on
-    /// without its values. Only this store refuses values: another process that uses the scene still sets them.
+    /// without its values. Only this store refuses values: another process that uses the scene still sets them. Nor does it refuse those of
+    /// objects that are kept after many others were discarded: it knows at least the last 1,000 scenes, and at most 2,000.
     public nonisolated func discard(sceneID: String) {
         let prefix = SceneStore.prefix(sceneID)
         discard(prefix) { prefix.contains($0) ? prefix : nil }
