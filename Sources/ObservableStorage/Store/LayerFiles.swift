@@ -20,7 +20,8 @@ final class LayerFiles: Sendable {
 
     private let mandatory: [Layer]
     private let defaults: [Layer]
-    private let tokens = Lock<[ObservationToken]>([])
+    // Nil after the end of watching.
+    private let tokens = Lock<[ObservationToken]?>([])
 
     /// Those with precedence first.
     init(defaults: [any BlockingStorageBackend] = [], mandatory: [any BlockingStorageBackend] = []) {
@@ -76,11 +77,12 @@ final class LayerFiles: Sendable {
     }
 
     func stopWatching() {
-        tokens.exchange([])
+        tokens.exchange(nil)
     }
 
-    // The last values are kept until the storage can be read.
+    // The last values are kept until the storage can be read, or the store is closed.
     private func readAgain(_ layer: Layer, on queue: DispatchQueue, for cache: EntryCache) {
+        guard tokens.withLock({ $0 != nil }) else { return }
         do throws(StorageError) {
             try layer.load()
             layer.attempts.withLock { $0.succeed() }

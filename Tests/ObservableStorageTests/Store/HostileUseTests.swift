@@ -44,6 +44,22 @@ struct HostileUseTests {
         #expect(backend.loads == 1)
     }
 
+    @Test("A closed store no longer reads its layers, not those either that could not be read before")
+    func closedStoreReadsNoLayers() async throws {
+        let layer = HookedBackend()
+        let store = try ObservableStore(backend: InMemoryBackend(), defaults: [layer])
+        let changes = store.changes(of: Keys.count)
+        // Watching begins on the store's queue.
+        try await store.flush()
+        layer.turnBad(true)
+        layer.report(.changed)
+        #expect(layer.loads == 2)
+        try await store.close()
+        layer.report(.changed)
+        #expect(layer.loads == 2)
+        for await _ in changes {}
+    }
+
     @Test("Failures in a closed store are kept for an observer")
     func failuresAfterClose() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())
