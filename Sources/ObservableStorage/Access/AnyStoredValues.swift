@@ -29,7 +29,7 @@ extension ObservableStore {
             func token(of key: some AnyStorageKey) -> ObservationToken {
                 self.observe(key.storageKey, .stream(continuation, key.storageKey.shown))
             }
-            let tokens = values.map { token(of: $0.key) }
+            let tokens = values.isEmpty ? [cache.observeEnd { continuation.finish() }] : values.map { token(of: $0.key) }
             return ObservationToken { for token in tokens { token.cancel() } }
         }
     }

@@ -47,7 +47,7 @@ extension ObservableStore {
     ) -> AsyncStream<Element> {
         let slot = LatestSlot()
         // A change fills the slot only to wake the reader, which takes the newest snapshot.
-        let tokens = keys.map { observe($0, filling: slot) }
+        let tokens = keys.isEmpty ? [cache.observeEnd { slot.end(keepingValue: true) }] : keys.map { observe($0, filling: slot) }
         slot.send(Box(()))
         // The number of changes of the entries at the last element, and the revision of its snapshot.
         let last = Lock<(changes: UInt64, revision: UInt64)?>(nil)

@@ -105,6 +105,11 @@ extension EntryCache {
         deliver(first)
         return token
     }
+
+    /// Calls a closure at the end of every observation, for a stream that observes no key.
+    func observeEnd(_ onFinish: @escaping @Sendable () -> Void) -> ObservationToken {
+        observeAll(Observer(isStream: true, onReceive: { _ in }, onFinish: onFinish))
+    }
 }
 
 extension EntryChange {

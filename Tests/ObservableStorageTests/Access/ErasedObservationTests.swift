@@ -87,6 +87,22 @@ struct ErasedObservationTests {
         for await _ in values {}
     }
 
+    @Test("Streams of no keys have the one element there is, nothing at a change, and end with the store")
+    func noKeys() async throws {
+        struct NoKeys: KeyGroup {}
+        let (changes, values) = (store.changes(of: []), store.values(ofAll: []))
+        let snapshots = KeyedStore<NoKeys>(store).snapshots()
+        settings.count = 1
+        try await store.close()
+        for await change in changes { Issue.record("\(change)") }
+        var seen = (values: [[PropertyListValue?]](), snapshots: 0)
+        for await element in values { seen.values.append(element) }
+        for await _ in snapshots { seen.snapshots += 1 }
+        #expect(seen.values == [[]] && seen.snapshots == 1)
+        for await _ in store.values(ofAll: []) { break }
+        for await change in store.changes(of: []) { Issue.record("\(change)") }
+    }
+
     @Test("everyListener mutes the listeners of an edit, but no stream and no view")
     func muting() async throws {
         let seenByListener = Recorder<Int>()
