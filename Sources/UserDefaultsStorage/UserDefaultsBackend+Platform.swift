@@ -32,6 +32,7 @@
         var isBoolean: Bool { type(of: self) == type(of: NSNumber(value: true)) }
     }
 #else
+    import Dispatch
     import Foundation
     import PropertyListCoding
 
@@ -43,9 +44,15 @@
             defaults.synchronize()
         }
 
-        /// Posts the notification that Foundation does not post here when user defaults are changed.
+        private static let notifications = DispatchQueue(label: "ObservableStorage.UserDefaultsBackend.notifications")
+
+        /// Posts the notification that Foundation does not post here when user defaults are changed, soon, in the order of the changes.
         func announce(_ defaults: UserDefaults, _ userInfo: [String: String]) {
-            NotificationCenter.default.post(name: UserDefaults.didChangeNotification, object: defaults, userInfo: userInfo)
+            // Not here: the observers are user code, and this may be the queue of a store. Safe because observers may be on any thread.
+            nonisolated(unsafe) let defaults = defaults
+            Self.notifications.async {
+                NotificationCenter.default.post(name: UserDefaults.didChangeNotification, object: defaults, userInfo: userInfo)
+            }
         }
 
         /// Always: Foundation keeps the number 1 if true or 1.0 is set, and no other process sees the removal before the domain is written.

@@ -18,7 +18,8 @@ public import ObservableStorage
 /// preferable there:
 ///
 /// - It posts the notification only when a whole domain is replaced or removed, never for `set` or `removeObject`. This backend posts it
-///   for its own edits. Edits by others, and all edits by other processes, are found when the domain is next read, at an unspecified time.
+///   for its own edits, soon after them, on a queue of its own. Edits by others, and all edits by other processes, are found when the domain
+///   is next read, at an unspecified time.
 /// - It rewrites the file in place, without a lock or `fsync`, and sets its mode to 0600. Two processes that write at the same time, or one
 ///   that reads or exits meanwhile, may lose entries. A file that it cannot read is treated as empty.
 /// - The file is XML: dates are truncated to whole seconds, -0.0 becomes 0.0, and text that XML cannot represent is rejected. A dictionary

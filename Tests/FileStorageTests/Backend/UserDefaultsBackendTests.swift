@@ -1,9 +1,10 @@
 import Foundation
-import ObservableStorage
 import PropertyListCoding
 import TestSupport
 import Testing
 import UserDefaultsStorage
+
+@testable import ObservableStorage
 
 @Suite("User defaults", .timeLimit(.minutes(10)))
 struct UserDefaultsBackendTests {
@@ -235,10 +236,27 @@ struct UserDefaultsBackendTests {
             }
         }
         _ = try UserDefaultsBackend(defaults, domain: domain.name).edit { $0["count"] = 1 }
-        #expect(notified.elements == [true])
+        #expect(try await notified.elements(count: 1) == [true])
         #expect(try backend.load().values == ["count": 1, "more": 2])
         NotificationCenter.default.removeObserver(observer)
     }
+
+    #if os(Linux)
+        @Test("Observers of user defaults are called after each edit, and never on the queue of a store")
+        func notificationQueue() async throws {
+            let store = try ObservableStore(backend: UserDefaultsBackend(defaults, domain: domain.name))
+            let notified = Recorder<Bool>()
+            let observer = NotificationCenter.default.addObserver(
+                forName: UserDefaults.didChangeNotification, object: defaults, queue: nil
+            ) { _ in notified.record(store.executor.isCurrent) }
+            for number in 1...3 {
+                store[Keys.count] = number
+                try await store.flush()
+            }
+            #expect(try await !notified.elements(count: 3).contains(true))
+            NotificationCenter.default.removeObserver(observer)
+        }
+    #endif
 
     @Test("The application's own user defaults are one domain under both names, without registered defaults")
     func own() async throws {
