@@ -18,7 +18,8 @@ extension CloudMirror {
         for action in actions {
             switch action {
             case .pull(let name, let old, let new, let stamp):
-                pulls.append((name, old, new, (CloudStamp.entryName(of: name), stamp.entry(beside: new))))
+                guard let key = state?.registers[name]?.key else { continue }
+                pulls.append((key, old, new, (CloudStamp.entryName(of: name), stamp.entry(beside: new))))
             case .setStamp(let name, let stamp):
                 stamps.updateValue(stamp?.entry(beside: state?.value(of: name)), forKey: CloudStamp.entryName(of: name))
             case .push(let name, let entry):
@@ -58,8 +59,10 @@ extension CloudMirror {
                 // The store has reported the error, and retries.
                 return
             }
-            let present = store.entries(of: pulls.map(\.name))
-            let stored = pulls.reduce(into: EntryEdits()) { if present[$1.name] == $1.new { $0.updateValue($1.new, forKey: $1.name) } }
+            let present = store.entries(of: pulls.map(\.key.name))
+            let stored = pulls.reduce(into: EntryEdits()) { stored, pull in
+                if present[pull.key.name] == pull.new { stored.updateValue(pull.new, forKey: pull.key.name) }
+            }
             self?.perform { $0.handle(.stored(stored)) }
         }
     }

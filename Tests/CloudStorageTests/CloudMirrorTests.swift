@@ -99,6 +99,28 @@ struct CloudMirrorTests {
         #expect(cloud.values.count == 1)
     }
 
+    @Test("An edit or a removal on another device reaches the earlier names of a key, those that keep its value and those that do not")
+    func earlierNames() async throws {
+        let key = StorageKey("new", default: 0).renamed(from: "kept", keepingOld: true).renamed(from: "old")
+        let cloud = InMemoryCloud()
+        let (phone, tablet) = (try store(["new": 1, "kept": 1, "old": 9]), try store())
+        let failures = phone.failures
+        #expect(phone[key] == 1)
+        let mirrors = [phone, tablet].map { CloudMirror($0, keys: key, remote: cloud.makeRemote()) }
+        defer { withExtendedLifetime(mirrors) {} }
+        for mirror in mirrors { mirror.start() }
+        func values() -> [String: PropertyListValue] { phone.entries.filter { ["new", "kept", "old"].contains($0.key) } }
+        tablet[key] = 2
+        await wait(for: 2, of: key, in: phone)
+        #expect(values() == ["new": 2, "kept": 2])
+        tablet.remove(key)
+        await wait(for: 0, of: key, in: phone)
+        #expect(values() == [:])
+        try await phone.close()
+        // Read before the mirrors were started.
+        #expect(await failures.reduce(into: []) { $0.append($1) } == [.superseded(key: "new", earlierName: "old")])
+    }
+
     @Test("After the program is started again, an edit made without a mirror is pushed, and nothing else")
     func restart() async throws {
         let backend = InMemoryBackend()

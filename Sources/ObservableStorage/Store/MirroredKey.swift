@@ -10,12 +10,23 @@ package struct MirroredKey: Sendable {
     package let persistedDefault: PropertyListValue?
     /// Converts a remote value to the form that the store keeps, or throws if it is not a value of the key.
     package let stored: @Sendable (PropertyListValue) throws(StorageError) -> PropertyListValue
+    /// The edits that set the value, or remove it: those of setting the key, which concern its earlier names as well.
+    fileprivate let edits: @Sendable (PropertyListValue?, (String) -> PropertyListValue?) throws(StorageError) -> EntryEdits
 
     package init(
         name: String, obstacle: String? = nil, persistedDefault: PropertyListValue? = nil,
         stored: @escaping @Sendable (PropertyListValue) throws(StorageError) -> PropertyListValue = { $0 }
     ) {
-        (self.name, self.obstacle, self.persistedDefault, self.stored) = (name, obstacle, persistedDefault, stored)
+        self.init(name: name, obstacle, persistedDefault, stored) { value, _ in [name: value] }
+    }
+
+    fileprivate init(
+        name: String, _ obstacle: String?, _ persistedDefault: PropertyListValue?,
+        _ stored: @escaping @Sendable (PropertyListValue) throws(StorageError) -> PropertyListValue,
+        edits: @escaping @Sendable (PropertyListValue?, (String) -> PropertyListValue?) throws(StorageError) -> EntryEdits
+    ) {
+        (self.name, self.obstacle, self.persistedDefault) = (name, obstacle, persistedDefault)
+        (self.stored, self.edits) = (stored, edits)
     }
 }
 
@@ -23,7 +34,7 @@ package struct MirroredKey: Sendable {
 extension ObservableStore {
     /// A value to be replaced if it is the expected one, and an entry about it that is set in the same edit.
     package typealias Replacement = (
-        name: String, old: PropertyListValue?, new: PropertyListValue?, metadata: (name: String, value: PropertyListValue)
+        key: MirroredKey, old: PropertyListValue?, new: PropertyListValue?, metadata: (name: String, value: PropertyListValue)
     )
 
     package nonisolated var isReadOnly: Bool { backend.isReadOnly }
@@ -59,13 +70,14 @@ extension ObservableStore {
         try synchronizer.change { (state) throws(StorageError) in
             var (edits, condition) = (EntryEdits(), EntryEdits())
             for replacement in replacements {
-                let present = state.entries[replacement.name]
+                let key = replacement.key
+                let present = state.entries[key.name]
                 guard present == replacement.old else {
-                    skipped.append((replacement.name, present))
+                    skipped.append((key.name, present))
                     continue
                 }
-                condition.updateValue(replacement.old, forKey: replacement.name)
-                edits.updateValue(replacement.new, forKey: replacement.name)
+                condition.updateValue(replacement.old, forKey: key.name)
+                edits.merge(try key.edits(replacement.new) { state.entries[$0] }) { $1 }
                 edits.updateValue(replacement.metadata.value, forKey: replacement.metadata.name)
             }
             return try state.edit(edits, origin: .external, condition: condition)
@@ -89,11 +101,12 @@ extension ObservableStore {
         do { try migrateValue(of: key) } catch { reports.report(error) }
         return MirroredKey(
             // A default that cannot be stored is never written.
-            name: name.own, persistedDefault: key.persistsDefault == .never ? nil : key.storedForm(of: key.defaultValue),
-            stored: { [backend] value throws(StorageError) in
+            name: name.own, nil, key.persistsDefault == .never ? nil : key.storedForm(of: key.defaultValue),
+            { [backend] value throws(StorageError) in
                 let decoded = try key.decoded(value)
                 let present = key.isPresentShape(value) ? value : try key.stored(decoded)
                 return try backend.accepted(present ?? value, for: key.name)
-            })
+            },
+            edits: { value, stored throws(StorageError) in try key.edits(storing: value, over: stored) })
     }
 }
