@@ -40,8 +40,8 @@ public protocol KeyGroup: Sendable {
     /// of its groups that has the key, by itself or in a nested group that is a stored property. If another process has stored values that are
     /// not valid, the properties of a ``KeyedStore``, snapshots and streams of several keys have the last valid ones, all of one revision, or
     /// else the defaults; those of a nested group depend on its own rule only. What is stored is kept. `failures` reports the error, and
-    /// ``KeyedStore/check(allowing:)`` throws it. Handles, streams and listeners of a single key have the stored value: see
-    /// ``StorageKey/validated(_:)``. An edit is checked without overrides, see ``OverrideSource``, because other processes do not have them.
+    /// ``KeyedStore/check(allowing:)`` throws it. Handles, streams and listeners of a single key, and the properties of
+    /// views, have the stored value: see ``StorageKey/validated(_:)``. An edit is checked without overrides, see ``OverrideSource``, because other processes do not have them.
     /// The method is also called for the defaults, and on any thread, without a lock.
     func validate(_ snapshot: KeyedSnapshot<Self>) throws
 }

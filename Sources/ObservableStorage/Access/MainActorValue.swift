@@ -42,7 +42,7 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
         if previous.id != id { registrar.notifyLater() }
     }
 
-    /// The value in the store; Observation tracks reads. A value that cannot be stored is reported in the store's `failures`.
+    /// The value in the store, set and modified as there; Observation tracks reads.
     var value: Value {
         get {
             registrar.access()
@@ -53,6 +53,10 @@ final class MainActorValue<Value: Sendable>: Observable, Sendable {
         set {
             let stored = self.stored
             stored.store[stored.key] = newValue
+        }
+        _modify {
+            let stored = self.stored
+            yield &stored.store[stored.key]
         }
     }
 

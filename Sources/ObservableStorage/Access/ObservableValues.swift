@@ -25,9 +25,13 @@ public final class ObservableValues<Keys: KeyGroup>: Observable, Sendable {
     }
 
     /// The value of a key; Observation tracks reads. A value that cannot be stored is reported in the store's `failures`.
+    ///
+    /// It is set and modified as in ``settings``. Of a group with a rule, it is the stored value also if that is not valid by the rule; see
+    /// ``KeyGroup/validate(_:)``.
     public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Value {
         get { value(path).value }
         set { value(path).value = newValue }
+        _modify { yield &settings[dynamicMember: path] }
     }
 
     /// The values of a nested group.

@@ -28,9 +28,11 @@
         public var wrappedValue: Value {
             get { observed.value }
             nonmutating set { observed.value = newValue }
+            nonmutating _modify { yield &observed.value }
         }
 
-        /// A binding to the value.
+        /// A binding to the value. Modifying in place through it, as `$count.wrappedValue += 1` does, is an assignment, which replaces a stored
+        /// value that cannot be decoded.
         public var projectedValue: Binding<Value> {
             Bindable(observed).value
         }

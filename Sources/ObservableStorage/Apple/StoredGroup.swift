@@ -43,7 +43,7 @@
             self.values = values
         }
 
-        /// A binding to the value of a key.
+        /// A binding to the value of a key; see ``Stored/projectedValue``.
         public subscript<Value>(dynamicMember path: KeyPath<Keys, StorageKey<Value>>) -> Binding<Value> {
             Bindable(values.value(path)).value
         }

@@ -16,6 +16,15 @@ private struct PlayerKeys: KeyGroup {
     }
 }
 
+private struct RangeKeys: KeyGroup {
+    let low = StorageKey("low", default: 0)
+    let high = StorageKey("high", default: 10)
+
+    func validate(_ snapshot: KeyedSnapshot<Self>) throws {
+        if snapshot.low > snapshot.high { throw CancellationError() }
+    }
+}
+
 /// Values that notify views.
 @Suite("Values on the main actor", .timeLimit(.minutes(10)))
 @MainActor
@@ -237,6 +246,44 @@ struct MainActorValueTests {
             #expect("\(failure)".contains("count"))
             break
         }
+    }
+
+    @Test("Modifying in place changes no value that cannot be decoded, and not one that an override hides, as in a keyed store")
+    func modifying() async throws {
+        let store = try ObservableStore(
+            backend: InMemoryBackend(["volume": "garbage", "debug/level": 5]), overrides: [.texts(["debug/level": "100"])])
+        let failures = store.failures
+        let values = ObservableValues(KeyedStore<PlayerKeys>(store))
+        let volume = MainActorValue(values.settings.stored(\.volume))
+        _ = track("level") { values.debug.level }
+        values.volume += 1
+        volume.value += 1
+        values.debug.level += 1
+        #expect(store.entries == ["volume": "garbage", "debug/level": 6])
+        volume.value = 3
+        values.volume += 1
+        #expect(store.entries["volume"] == 4)
+        try await store.close()
+        var reported: [StorageError] = []
+        for await failure in failures { reported.append(failure) }
+        #expect(reported.count == 2)
+    }
+
+    @Test("Modifying in place changes no value of a group that is not valid by its rule, and is reported")
+    func modifyingInvalid() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend(["low": 99]))
+        let failures = store.failures
+        let values = ObservableValues(KeyedStore<RangeKeys>(store))
+        #expect(values.low == 99 && values.settings.low == 0)
+        values.low += 1
+        #expect(store.entries == ["low": 99])
+        values.low = 1
+        values.low += 1
+        #expect(store.entries == ["low": 2])
+        try await store.close()
+        var reported: [StorageError] = []
+        for await failure in failures { reported.append(failure) }
+        #expect(reported.first == .invalidGroup(group: "RangeKeys", reason: "CancellationError()"))
     }
 
     @Test("The values of a group notify for each key, nested groups too, and have the group's names")

@@ -47,6 +47,18 @@
             #expect(store[Keys.count] == 2)
         }
 
+        @Test("Modifying in place keeps a value that cannot be decoded")
+        func modifying() throws {
+            let store = try ObservableStore(backend: InMemoryBackend(["count": "garbage"]))
+            let count = Stored(Keys.count, in: store)
+            count.update()
+            count.wrappedValue += 1
+            #expect(store.entries == ["count": "garbage"])
+            count.wrappedValue = 1
+            count.wrappedValue += 1
+            #expect(store.entries == ["count": 2])
+        }
+
         @Test("A part of a value has a binding as well")
         func part() {
             let names = Stored(wrappedValue: ["a", "b"], "names", in: store)
