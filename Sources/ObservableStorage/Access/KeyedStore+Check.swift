@@ -75,6 +75,26 @@ extension KeyGroup {
     }
 }
 
+extension KeyGroup {
+    /// The errors of keys in stored properties of this group and of nested ones that are named by `#function`, which is the type's name there.
+    fileprivate var namesOfTypes: [StorageError] {
+        let type = "\(Self.self)".prefix { $0 != "<" }
+        return Mirror(reflecting: self).children.flatMap { child -> [StorageError] in
+            switch child.value {
+            case let key as any AnyStorageKey where key.isNamedByFunction && key.entryName.own == type:
+                let property = child.label ?? "name"
+                return [
+                    .invalidConfiguration(
+                        item: "the key \(type).\(property)", reason: "without a name it has that of the type, as it is a stored property",
+                        remedy: "make it a computed property, or pass the name: StorageKey(\"\(property)\", default: …)")
+                ]
+            case let group as any KeyGroup: return group.namesOfTypes
+            default: return []
+            }
+        }
+    }
+}
+
 extension KeyedStore {
     /// The arguments, variables and texts of the store's overrides that belong to no key of the group, as they are given: misspelt ones, or
     /// those of other parts of the program.
@@ -99,7 +119,7 @@ extension KeyedStore {
 extension KeyTable {
     fileprivate func checkAll(in snapshot: StoreSnapshot, allowing isAllowed: (String) -> Bool) throws(StorageError) {
         let failures =
-            repeatedNames + sharedOverrides(in: snapshot.overrides) + storageKeys.compactMap { snapshot.failure(of: $0) }
+            invalidNames + sharedOverrides(in: snapshot.overrides) + storageKeys.compactMap { snapshot.failure(of: $0) }
             + keys.failures(of: snapshot, naming) + unknownNames(in: snapshot, allowing: isAllowed)
         guard let first = failures.first else { return }
         throw failures.count == 1 ? first : .several(failures)
@@ -119,11 +139,11 @@ extension KeyTable {
         }
     }
 
-    /// The names that several keys have.
-    var repeatedNames: [StorageError] {
+    /// The names that several keys have, or that are those of types.
+    var invalidNames: [StorageError] {
         var names: Set<[String]> = []
-        return storageKeys.map(\.entryName).filter { !names.insert([$0.own] + $0.path).inserted }
-            .map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) }
+        let repeated = storageKeys.map(\.entryName).filter { !names.insert([$0.own] + $0.path).inserted }
+        return repeated.map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) } + keys.namesOfTypes
     }
 
     fileprivate func unknownNames(in snapshot: StoreSnapshot, allowing isAllowed: (String) -> Bool) -> [StorageError] {

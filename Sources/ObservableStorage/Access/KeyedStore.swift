@@ -17,7 +17,8 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
 
     /// Creates access to a store through a group of keys.
     ///
-    /// Two keys of the group with the same name are an error, reported in the store's `failures`.
+    /// Two keys of the group with the same name are an error, reported in the store's `failures`, and so is the name of a type, which a key
+    /// in a stored property has that is created without a name.
     ///
     /// - Parameters:
     ///   - store: the store with the values.
@@ -30,7 +31,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     init(_ store: ObservableStore, naming: KeyNaming) {
         let keys = Keys()
         self.init(store, KeyTable(keys, naming: naming.inside(keys.prefix), in: store.cache))
-        for failure in table.repeatedNames { store.reports.report(failure) }
+        for failure in table.invalidNames { store.reports.report(failure) }
     }
 
     init(_ store: ObservableStore, _ table: KeyTable<Keys>) {

@@ -46,6 +46,8 @@ final class KeyDefinition<Value: Sendable>: KeyReference, @unchecked Sendable {
         var summary: String?
         /// Whether the value is omitted from texts; see ``StorageKey/secret()``.
         var isSecret = false
+        /// Whether the name is that of a property, or in a stored property of its type.
+        var isNamedByFunction = false
         let codec: StorageCodec<Value>
         /// Identifies values decoded by the codec; equal for keys derived from this one.
         var codecNumber = uniqueNumber()

@@ -55,6 +55,7 @@ extension AnyStorageKey {
     var number: UInt64 { storageKey.definition.id }
     var entryName: EntryName { storageKey.definition.entryName }
     package var isSecret: Bool { storageKey.isSecret }
+    var isNamedByFunction: Bool { storageKey.definition.traits.isNamedByFunction }
 
     func named(by naming: KeyNaming) -> any AnyStorageKey {
         naming.apply(to: storageKey)

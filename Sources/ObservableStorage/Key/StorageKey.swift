@@ -25,18 +25,30 @@ public struct StorageKey<Value: Sendable>: Sendable {
 
     private init(
         _ name: String, path: [String] = [], _ codec: StorageCodec<Value>, persistsDefault: DefaultPersistence = .never,
-        makeDefault: @escaping @Sendable () -> Value
+        isNamedByFunction: Bool = false, makeDefault: @escaping @Sendable () -> Value
     ) {
         let once = Once(makeDefault)
         self.init(
             KeyDefinition(
                 KeyDefinition.Traits(
                     entryName: EntryName(own: name, path: path, isFlag: Value.self == Bool.self || Value.self == Bool?.self),
-                    persistsDefault: persistsDefault, codec: codec, makeDefault: { once.value }, isNil: Self.nilCheck())))
+                    persistsDefault: persistsDefault, isNamedByFunction: isNamedByFunction, codec: codec, makeDefault: { once.value },
+                    isNil: Self.nilCheck())))
     }
 
     init(_ definition: KeyDefinition<Value>) {
         self.definition = definition
+    }
+
+    /// Creates a key whose name is that of the function in which it is created.
+    private init(function name: String, _ codec: StorageCodec<Value>, makeDefault: @escaping @Sendable () -> Value) {
+        precondition(
+            name != "StorageKey",
+            """
+            A key in a stored property has to be named: StorageKey("volume", default: 0.8). Only in a computed property can it have the \
+            property's name: static var volume: StorageKey<Double> { StorageKey(default: 0.8) }
+            """)
+        self.init(name, codec, isNamedByFunction: true, makeDefault: makeDefault)
     }
 
     // Determined once for the type: a cast for each write would cost more than the write.
@@ -95,8 +107,10 @@ extension StorageKey where Value: Storable {
     }
 
     /// Creates a key named after the computed property that returns it: `var volume: StorageKey<Double> { .init(default: 0.8) }`.
+    ///
+    /// In a stored property, `let` or `static let`, it would have the name of the type that the property belongs to, as all keys there.
     public init(default makeDefault: @autoclosure @escaping @Sendable () -> Value, name: String = #function) {
-        self.init(name, .native, makeDefault: makeDefault)
+        self.init(function: name, .native, makeDefault: makeDefault)
     }
 }
 
@@ -130,7 +144,7 @@ extension StorageKey {
 
     /// Creates a key named after the computed property that returns it: `var note: StorageKey<String?> { .init() }`.
     public init<Wrapped: Storable>(name: String = #function) where Value == Wrapped? {
-        self.init(name, .native, makeDefault: { nil })
+        self.init(function: name, .native, makeDefault: { nil })
     }
 
     /// Creates a key whose value is stored with a codec, and nil if no value is stored.

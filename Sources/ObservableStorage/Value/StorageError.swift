@@ -69,7 +69,7 @@ public enum StorageError: Error, Sendable, Hashable {
     case nestedEdit(key: String)
     /// The value is not mirrored between the user's devices; without a key, no value is mirrored at present.
     case unmirrored(key: String?, reason: String)
-    /// A part of a backend's configuration, such as an endpoint or a certificate, cannot be used.
+    /// A part of a configuration, such as an endpoint, a certificate, or the name of a key, cannot be used.
     case invalidConfiguration(item: String, reason: String, remedy: String)
 
     /// The outcome of the edits of the call that failed.

@@ -22,6 +22,31 @@ private struct RepeatedKeys: KeyGroup {
     let second = StorageKey("same", default: "")
 }
 
+extension StorageKey<Double> {
+    fileprivate static let unnamed = StorageKey(default: 0.8)
+}
+
+extension StorageKey<String?> {
+    fileprivate static let unnamed = StorageKey()
+}
+
+private struct UnnamedKeys: KeyGroup {
+    let only = StorageKey(default: 0)
+    let nested = NestedKeys()
+    // Named like the computed property.
+    let alias = AppKeys().volume
+
+    struct NestedKeys: KeyGroup {
+        let first = StorageKey(default: 0).renamed(from: "earlier")
+        let second = StorageKey<String?>()
+        let named = StorageKey("NestedKeys2", default: 0)
+    }
+}
+
+private struct Window: KeyGroup {
+    let title = StorageKey("Window", default: "")
+}
+
 @Suite("Key names", .timeLimit(.minutes(10)))
 struct KeyNamesTests {
     @Test("A group's prefix precedes its keys, and separators inside names are escaped", arguments: Fixture.allCases)
@@ -65,6 +90,29 @@ struct KeyNamesTests {
         _ = KeyedStore<AppKeys>(store)
         _ = KeyedStore<RepeatedKeys>(store)
         #expect(await store.failures.first { _ in true } == .repeatedName(key: "same", group: "RepeatedKeys"))
+    }
+
+    @Test("A key that is a static stored property needs a name: without, every such key has the same one")
+    func unnamed() async {
+        await #expect(processExitsWith: .failure) { _ = StorageKey<Double>.unnamed }
+        await #expect(processExitsWith: .failure) { _ = StorageKey<String?>.unnamed }
+    }
+
+    @Test("A key that is a stored property of a group and has no name is reported, also if it is the only one")
+    func unnamedInGroup() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        _ = KeyedStore<UnnamedKeys>(store)
+        _ = KeyedStore<Window>(store)
+        #expect(throws: StorageError.self) { try KeyedStore<UnnamedKeys>(store).check() }
+        #expect(throws: Never.self) { try KeyedStore<Window>(store).check() }
+        try await store.close()
+        let failures = await store.failures.reduce(into: [String]()) { $0.append("\($1)") }
+        let reported = ["UnnamedKeys.only", "NestedKeys.first", "NestedKeys.second"].map { name in
+            failures.filter { $0.contains("the key \(name)") && $0.contains("computed property") }.count
+        }
+        // Twice, as the group is used twice.
+        #expect(reported == [2, 2, 2])
+        #expect(failures.count == 8 && failures.filter { $0.contains("alias") || $0.contains("Window") }.isEmpty)
     }
 
     @Test(
