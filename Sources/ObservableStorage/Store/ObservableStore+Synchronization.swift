@@ -34,7 +34,7 @@ extension ObservableStore {
     @available(*, noasync, message: "use flush()")
     public nonisolated func flushNow(timeout: Duration = .seconds(10)) throws(StorageError) {
         try requireOriginalProcess()
-        let isInside = executor.isCurrent || DeliveryThread.current.isDelivering(cache.id)
+        let isInside = executor.isCurrent || DeliveryThread.current.isDelivering(cache.id) || TransactionContext.isOpen(of: self)
         if isInside {
             let reason = "flushNow() was called in a listener or a transaction, which must not wait; call flush() in a task"
             throw .unwritable(file: name, reason: reason, edits: .kept)

@@ -131,6 +131,19 @@ struct ImmediateWorkTests {
         #expect(await flushNow(store) == nil)
     }
 
+    @Test("It is one at once also in a transaction of a storage that does not block")
+    func insideOfService() async throws {
+        let service = ServiceBackend()
+        let store = try await ObservableStore.open(service)
+        let failures = Recorder<StorageError?>()
+        try await store.update { transaction in
+            store[Keys.count] = 1
+            failures.record(Self.failure(of: store))
+            transaction[Keys.text] = "a"
+        }
+        #expect("\(try #require(failures.elements.first ?? nil))".contains("call flush() in a task"))
+    }
+
     @Test("As many tasks as there are threads can wait in it")
     func tasks() async throws {
         let store = try ObservableStore(at: file)
