@@ -9,7 +9,7 @@ public struct StoreMigration: Sendable {
     ///
     /// - Parameters:
     ///   - schemaVersion: the ``ObservableStore/schemaVersion`` after it; the first is 1.
-    ///   - body: edits the entries; if it throws, nothing changes.
+    ///   - body: edits the entries, also those that are hidden by a mandatory value, which it does not read; if it throws, nothing changes.
     public init(to schemaVersion: Int, _ body: @escaping @Sendable (inout StoreTransaction) throws -> Void) {
         precondition(schemaVersion >= 1, "the first migration of a store is StoreMigration(to: 1): one to \(schemaVersion) would never run")
         self.schemaVersion = schemaVersion
@@ -26,13 +26,14 @@ extension ObservableStore {
 
     /// The number of the last migration applied to the stored entries; 0 before the first.
     public nonisolated var schemaVersion: Int {
-        self[Self.schemaVersionKey]
+        snapshot.withoutLayers[Self.schemaVersionKey]
     }
 
     /// Runs the migrations that were not applied to the stored entries yet, in the order of their numbers, as one transaction.
     ///
     /// They take effect once across all processes, and either all of them do or none does; they run again if another process changed the
-    /// file meanwhile. Their changes have the origin ``ChangeOrigin/migration``.
+    /// file meanwhile. Their changes have the origin ``ChangeOrigin/migration``. A later version of the program that migrates the entries
+    /// afterwards, while this one runs, is not noticed.
     ///
     /// - Throws: the error of a migration, and nothing changes; ``StorageError`` as ``update(_:)`` does, and
     ///   ``StorageError/unreadable(file:reason:edits:)`` if a later version of the program has migrated the entries to a number that is not
@@ -40,15 +41,17 @@ extension ObservableStore {
     public nonisolated(nonsending) func migrate(_ migrations: [StoreMigration]) async throws {
         guard let last = migrations.map(\.schemaVersion).max(), schemaVersion != last else { return }
         try await update(origin: .migration) { [name] transaction in
-            let done = try transaction.value(for: Self.schemaVersionKey)
+            let records = transaction.withoutLayers
+            var entries = transaction.withoutMandatory
+            let done = try records.value(for: Self.schemaVersionKey)
             guard done <= last else {
                 let remedy = "open it with a version of the program that does, or restore what was stored before"
                 throw StorageError.unreadable(
                     file: name, reason: "it was migrated to version \(done), and this program knows versions up to \(last); \(remedy)")
             }
             for migration in migrations.sorted(by: { $0.schemaVersion < $1.schemaVersion }) where migration.schemaVersion > done {
-                try migration.body(&transaction)
-                transaction[Self.schemaVersionKey] = migration.schemaVersion
+                try migration.body(&entries)
+                records[Self.schemaVersionKey] = migration.schemaVersion
             }
         }
     }
@@ -71,7 +74,7 @@ extension ObservableStore {
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
         try requireOriginalProcess()
-        guard !self[Self.importsKey].contains(name) else { return }
+        guard !snapshot.withoutLayers[Self.importsKey].contains(name) else { return }
         try await copyEntries(of: backend, once: name, naming: transform)
     }
 
@@ -80,17 +83,19 @@ extension ObservableStore {
         of backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String?
     ) async throws {
         let entries = try await backend.loadEntries()
-        let imported = entries.values.sorted { $0.key < $1.key }.compactMap { old, value in
-            transform(old).map { (name: $0, value: value) }
-        }
+        // Its records are about its own entries.
+        let own = entries.values.filter { !Self.records.contains($0.key) && !$0.key.hasPrefix(EntryName.hiddenPrefix) }
+        let imported = own.sorted { $0.key < $1.key }.compactMap { old, value in transform(old).map { (name: $0, value: value) } }
         // Not recorded: each new scene may import, and the list of imports would grow with them.
         guard !imported.isEmpty else { return }
         try await update(origin: .migration) { transaction in
-            guard !transaction[Self.importsKey].contains(name) else { return }
-            for (key, value) in imported where transaction.entries[key] == nil {
-                try transaction.set(value, for: StorageKey<PropertyListValue?>(key))
+            let stored = transaction.withoutLayers
+            guard !stored[Self.importsKey].contains(name) else { return }
+            for (name, value) in imported {
+                let key = StorageKey<PropertyListValue?>(name)
+                if !stored.isSet(key) { try stored.set(value, for: key) }
             }
-            transaction[Self.importsKey].append(name)
+            stored[Self.importsKey].append(name)
         }
     }
 }

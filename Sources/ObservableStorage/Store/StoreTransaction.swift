@@ -44,7 +44,7 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private let contents: Contents
-    private let layers: ValueLayers
+    private var layers: ValueLayers
     // Not the store, which would isolate the closure's result to it.
     private let backend: any StorageBackend
     private let cache: EntryCache
@@ -54,6 +54,18 @@ public struct StoreTransaction: KeyValueAccess {
         self.layers = layers.withoutOverrides
         self.backend = backend
         self.cache = cache
+    }
+
+    /// The same transaction without other values than the stored ones.
+    var withoutLayers: StoreTransaction { with { $0 = ValueLayers() } }
+
+    /// The same transaction without mandatory values, so that all keys can be set.
+    var withoutMandatory: StoreTransaction { with { $0.mandatory = ValueLayer() } }
+
+    private func with(_ change: (inout ValueLayers) -> Void) -> StoreTransaction {
+        var transaction = self
+        change(&transaction.layers)
+        return transaction
     }
 
     /// The value of a key, as in a store.

@@ -282,6 +282,40 @@ struct MigrationTests {
         #expect(!store.isSet(Keys.text))
     }
 
+    @Test("Mandatory values neither prevent migrations and imports nor take part in them, and no layer has their records")
+    func layers() async throws {
+        let backend = InMemoryBackend(["count": 5, "old": "mine"])
+        let mandatory = InMemoryBackend(["ObservableStorage.version": 3, "ObservableStorage.imports": ["old settings"], "count": 1])
+        let store = try ObservableStore(
+            backend: backend, defaults: [InMemoryBackend(["ObservableStorage.version": 1, "text": "theirs"])], mandatory: [mandatory])
+        #expect(store.schemaVersion == 0)
+        try await store.migrate([
+            StoreMigration(to: 1) { transaction in
+                transaction[Keys.count] *= 10
+                transaction[StorageKey("copy", default: "")] = transaction[Keys.text]
+            }
+        ])
+        try await store.importEntries(from: InMemoryBackend(["count": 7, "text": "old"]), once: "old settings")
+        #expect(store.schemaVersion == 1 && store[Keys.count] == 1)
+        let own = backend.load().values.filter { !$0.key.hasPrefix("ObservableStorage.") }
+        #expect(own == ["count": 50, "old": "mine", "copy": "theirs", "text": "old"])
+    }
+
+    @Test("The records of another store, of its migrations and imports, are not imported", arguments: Fixture.quick)
+    func importingRecords(fixture: Fixture) async throws {
+        let old = InMemoryBackend(["count": 7])
+        let other = try ObservableStore(backend: old)
+        try await other.migrate([StoreMigration(to: 7) { $0[Keys.count] += 1 }])
+        try await other.importEntries(from: InMemoryBackend(["text": "theirs"]), once: "texts")
+        let store = try fixture.make().open()
+        try await store.importEntries(from: old, once: "old settings")
+        #expect(store[Keys.count] == 8 && store.schemaVersion == 0)
+        try await store.migrate([StoreMigration(to: 1) { $0[Keys.count] *= 2 }])
+        store.remove(Keys.text)
+        try await store.importEntries(from: InMemoryBackend(["text": "own"]), once: "texts")
+        #expect(store[Keys.count] == 16 && store[Keys.text] == "own")
+    }
+
     @Test("A domain of user defaults is imported with the types of its values", arguments: Fixture.ofEveryType)
     func importingUserDefaults(fixture: Fixture) async throws {
         let domain = TemporaryDomain()
