@@ -14,6 +14,7 @@ extension KeyGroup {
 /// The rule of a group for values that depend on each other, and the last values that were valid.
 final class GroupRule<Keys: KeyGroup>: ValueRule {
     let keyNames: Set<String>
+    let entryNames: Set<String>
     /// The keys without the rule, which would retain this object.
     private let table: KeyTable<Keys>
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
@@ -30,6 +31,7 @@ final class GroupRule<Keys: KeyGroup>: ValueRule {
         if table.calledDefaultRule.load(ordering: .relaxed) { return nil }
         self.table = table
         keyNames = Set(table.storageKeys.map(\.entryName.text))
+        entryNames = Set(table.storageKeys.flatMap(\.entryName.all))
         state = Lock((defaults, nil))
         _ = valid(StoreSnapshot(of: cache))
     }

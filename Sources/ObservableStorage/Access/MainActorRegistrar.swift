@@ -3,8 +3,8 @@ import Observation
 
 /// Notifies the views that read a value of its changes: on the main actor, and never while a value is being read there.
 ///
-/// Reading a key may store its default, which is a change in the middle of a view's `body`, where SwiftUI does not allow notifications. They are
-/// postponed for every value, because other values may depend on the same key.
+/// Reading a key may store its default, which is a change in the middle of a view's `body`, where SwiftUI does not allow notifications. They
+/// are postponed for every value, because other values may depend on the same key.
 final class MainActorRegistrar: Observable, Sendable {
     private static let observedPath: any KeyPath<MainActorRegistrar, Void> & Sendable = \.observed
     // To be notified soon, in the order of the changes, each once.

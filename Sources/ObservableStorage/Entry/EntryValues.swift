@@ -17,16 +17,12 @@ struct EntryValues: Sendable {
         layers.earlier(name, { values[$0] }, { histories[$0] })
     }
 
-    /// The values after some edits.
+    /// The values after some edits, as the next revision if some are different, with the earlier ones of entries that are the same.
     func applying(_ edits: EntryEdits) -> EntryValues {
-        replaced(by: edits.reduce(into: values) { $0[$1.key] = $1.value }, edited: edits.keys)
-    }
-
-    /// Other values, as the next revision if some that were edited are different, with the earlier ones of entries that are the same.
-    func replaced(by values: [String: PropertyListValue], edited names: some Sequence<String>) -> EntryValues {
-        let isChange = names.contains { values[$0] != self.values[$0] }
-        var next = EntryValues(revision: isChange ? revision + 1 : revision, values: values)
-        next.histories = histories.filter { values[$0.key] == self.values[$0.key] }
+        let changes = edits.filter { values[$0.key] != $0.value }
+        var next = self
+        if !changes.isEmpty { next.revision += 1 }
+        for (name, value) in changes { (next.values[name], next.histories[name]) = (value, nil) }
         return next
     }
 

@@ -33,6 +33,8 @@ protocol ValueRule: AnyObject, Sendable {
     var cache: UInt64 { get }
     /// The names of the keys on which it may depend.
     var keyNames: Set<String> { get }
+    /// The names of the entries from which these may read their values.
+    var entryNames: Set<String> { get }
     /// Throws an error if values that are to be stored are not valid; returns a closure that records them as the last valid ones afterwards.
     func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> @Sendable () -> Void
 }

@@ -226,13 +226,10 @@ struct EntryCacheState: Sendable {
         storageRevision: StorageRevision? = nil
     ) -> EntryChange {
         // Usually there are none, and making the name takes time.
-        var (registered, earlier): (PropertyListValue?, EarlierValues?) = (nil, nil)
-        if layers.hasFallbacks {
-            let name = EntryName(own: entry.name)
-            registered = layers.fallback(of: name)
-            if registered != nil {
-                earlier = EarlierValues(stored: old.history?.value.earlier(name) ?? [], registered: layers.earlier(.registered, name))
-            }
+        let name = layers.hasFallbacks ? EntryName(own: entry.name) : nil
+        let registered = name.flatMap(layers.fallback)
+        let earlier = registered.flatMap { _ in name }.map {
+            EarlierValues(stored: old.history?.value.earlier($0) ?? [], registered: layers.earlier(.registered, $0))
         }
         return EntryChange(
             key: entry.name, old: StoredEntry(stored: old.value, registered: registered),

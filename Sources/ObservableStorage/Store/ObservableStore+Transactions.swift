@@ -131,33 +131,35 @@ extension ObservableStore {
         }
     }
 
-    /// Sets or removes a key's value. What is set has to be valid by the rules of the groups that have the key.
+    /// Sets or removes a key's value. What is set, also to nil, has to be valid by the rules of the groups that have the key.
     ///
     /// - Parameters:
+    ///   - isRemoval: whether the value is removed, without a check.
     ///   - entry: the values of the key on which the edit depends; nil if it depends on none.
     ///   - checks: the number of earlier checks by the rule for the same edit, to which this one is added.
     /// - Returns: false if a value on which the edit or its check depends was changed meanwhile; nothing is edited then.
     nonisolated func edit<Value>(
-        _ key: StorageKey<Value>, storing stored: PropertyListValue?, over entry: StoredEntry? = nil, after checks: inout Int,
-        muting token: ObservationToken? = nil
+        _ key: StorageKey<Value>, storing stored: PropertyListValue?, isRemoval: Bool = false, over entry: StoredEntry? = nil,
+        after checks: inout Int, muting token: ObservationToken? = nil
     ) throws(StorageError) -> Bool {
-        func change(at revision: UInt64?, whenMade: () -> Void = {}) throws(StorageError) -> Bool {
+        func change(over found: EntryValues? = nil, whenMade: () -> Void = {}) throws(StorageError) -> Bool {
             try synchronizer.change(muting: token, whenMade: whenMade) { (state) throws(StorageError) in
                 var present = entry == nil ? nil : state.entry(key.definition.entryName)
                 present?.override = nil
-                guard present == entry, revision == nil || revision == state.revision else { return nil }
+                guard present == entry, found.map({ state.isCurrent(names, in: $0) }) ?? true else { return nil }
                 return try state.edit(key, storing: stored)
             }
         }
-        let rules = stored == nil ? [] : key.definition.traits.rules.filter { $0.cache == cache.id }
-        if rules.isEmpty { return try change(at: nil) }
+        let rules = isRemoval ? [] : key.definition.traits.rules.filter { $0.cache == cache.id }
+        let names = rules.reduce(into: Set<String>()) { $0.formUnion($1.entryNames) }
+        if rules.isEmpty { return try change() }
         let (found, layers, _) = cache.snapshot()
         let (recordings, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in
             let values = found.applying(try key.edits(storing: stored) { found.values[$0] })
             return try rules.map { (rule) throws(StorageError) in try rule.check(values, layers) }
         }
-        if try change(at: found.revision, whenMade: { for record in recordings { record() } }) { return true }
-        if let name = changed.min() { throw .nestedEdit(key: name) }
+        if try change(over: found, whenMade: { for record in recordings { record() } }) { return true }
+        if let name = changed.filter(names.contains).min() { throw .nestedEdit(key: name) }
         return false
     }
 
@@ -221,14 +223,6 @@ extension ObservableStore {
             }
             if isDone { return }
         }
-    }
-}
-
-extension StorageKey {
-    /// What a backend stores if the key is set to a value; nil if the entry is removed.
-    func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
-        guard let encoded = try stored(value) else { return definition.traits.storedNil }
-        return isPlain(encoded) ? encoded : try backend.accepted(encoded, for: name)
     }
 }
 

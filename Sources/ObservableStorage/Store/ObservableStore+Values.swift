@@ -134,22 +134,22 @@ extension ObservableStore: KeyValueAccess {
     public nonisolated func set<Value>(
         _ value: Value, for key: StorageKey<Value>, muting token: ObservationToken? = nil
     ) throws(StorageError) {
-        try edit(key, try key.stored(value, in: backend), muting: token)
+        try edit(key, try key.stored(value, in: backend), isRemoval: false, muting: token)
     }
 
     /// Removes a key's stored value, under earlier names too, so that the key has its default again. In a closed store, this is only
     /// reported in ``failures``.
     public nonisolated func remove<Value>(_ key: StorageKey<Value>, muting token: ObservationToken? = nil) {
-        reporting { () throws(StorageError) in try edit(key, nil, muting: token) }
+        reporting { () throws(StorageError) in try edit(key, nil, isRemoval: true, muting: token) }
     }
 
     private nonisolated func edit<Value>(
-        _ key: StorageKey<Value>, _ stored: PropertyListValue?, muting token: ObservationToken?
+        _ key: StorageKey<Value>, _ stored: PropertyListValue?, isRemoval: Bool, muting token: ObservationToken?
     ) throws(StorageError) {
         let definition = key.definition
         if definition.editsSeveral {
             var checks = 0
-            while !(try edit(key, storing: stored, after: &checks, muting: token)) {}
+            while !(try edit(key, storing: stored, isRemoval: isRemoval, after: &checks, muting: token)) {}
             return
         }
         var deliveries: Deliveries?
@@ -236,5 +236,13 @@ extension ObservableStore: KeyValueAccess {
         } catch {
             reports.report(error)
         }
+    }
+}
+
+extension StorageKey {
+    /// What a backend stores if the key is set to a value; nil if the entry is removed.
+    func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
+        guard let encoded = try stored(value) else { return definition.traits.storedNil }
+        return isPlain(encoded) ? encoded : try backend.accepted(encoded, for: name)
     }
 }

@@ -121,7 +121,7 @@ public struct StoreTransaction: KeyValueAccess {
         }
         if let scope = key.definition.scope { contents.scopes.insert(scope) }
         let stored = try key.stored(value, in: backend)
-        if stored != nil { for rule in key.definition.traits.rules where rule.cache == cache.id { addRule(rule) } }
+        for rule in key.definition.traits.rules where rule.cache == cache.id { addRule(rule) }
         try edit(key, stored)
     }
 
@@ -168,7 +168,9 @@ public struct StoreTransaction: KeyValueAccess {
         let result = try body(&self)
         if contents.rules.isEmpty || contents.failure != nil { return result }
         let (present, presentLayers, _) = cache.snapshot()
-        let values = present.replaced(by: contents.values, edited: contents.latest.editedKeys)
+        // The names of its rules, so that it does not depend on all entries.
+        let names = contents.rules.reduce(into: contents.latest.editedKeys) { $0.formUnion($1.entryNames) }
+        let values = present.applying(names.reduce(into: [:]) { $0.updateValue(contents[$1], forKey: $1) })
         do throws(StorageError) {
             let recordings = try contents.rules.map { (rule) throws(StorageError) in try rule.check(values, presentLayers) }
             contents.whenMade = { for record in recordings { record() } }

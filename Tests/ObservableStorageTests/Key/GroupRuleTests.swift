@@ -47,6 +47,34 @@ private struct EditingKeys: KeyGroup {
     }
 }
 
+/// Keys with a rule that changes something else a number of times while it checks values.
+private struct BusyKeys: KeyGroup {
+    static let meanwhile = Lock<(change: (@Sendable () -> Void)?, remaining: Int)>((nil, 0))
+
+    let lower = StorageKey("lower", default: 0)
+
+    func validate(_ snapshot: KeyedSnapshot<BusyKeys>) throws {
+        if snapshot.lower > 10 { throw SpanKeys.Reversed(lower: snapshot.lower, upper: 10) }
+        let change = Self.meanwhile.withLock { meanwhile in
+            meanwhile.remaining -= 1
+            return meanwhile.remaining > 0 ? meanwhile.change : nil
+        }
+        change?()
+    }
+}
+
+/// Keys of which one requires another.
+private struct ProxyKeys: KeyGroup {
+    struct Refusal: Error {}
+
+    let usesProxy = StorageKey("usesProxy", default: false)
+    let host = StorageKey("host", default: String?.none)
+
+    func validate(_ snapshot: KeyedSnapshot<ProxyKeys>) throws {
+        if snapshot.usesProxy, snapshot.host == nil { throw Refusal() }
+    }
+}
+
 private func reversed(_ lower: Int, _ upper: Int) -> StorageError {
     .invalidGroup(group: "SpanKeys", reason: "\(lower) is more than \(upper)")
 }
@@ -175,6 +203,59 @@ struct GroupRuleTests {
         var reasons: [StorageError] = []
         for await failure in failures { reasons.append(failure) }
         #expect(reasons.prefix(2) == [reversed(99, 10), reversed(98, 10)])
+    }
+
+    @Test("Nil is checked as other values are, unless the value is removed")
+    func settingNil() async throws {
+        let settings = KeyedStore<ProxyKeys>(store)
+        try settings.stored(\.host).set("h")
+        settings.usesProxy = true
+        let key = settings.stored(\.host).key
+        let refused = StorageError.invalidGroup(group: "ProxyKeys", reason: "\(ProxyKeys.Refusal())")
+        #expect(throws: refused) { try settings.stored(\.host).set(nil) }
+        #expect(throws: refused) { try settings.stored(\.host).modify { $0 = nil } }
+        settings.host = nil
+        settings.edit { $0.host = nil }
+        await #expect(throws: refused) { try await settings.update { $0.host = nil } }
+        #expect(store.entries == ["usesProxy": true, "host": "h"])
+        store.remove(key)
+        #expect(store.entries == ["usesProxy": true])
+    }
+
+    @Test("A check is not repeated because other keys are changed meanwhile, by the rule itself or by another thread")
+    func unrelated() async throws {
+        let settings = KeyedStore<BusyKeys>(store)
+        let count = StorageKey("count", default: 0)
+        let change: @Sendable () -> Void = { [store] in store[count] += 1 }
+        let elsewhere: @Sendable () -> Void = {
+            let done = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                change()
+                done.signal()
+            }
+            done.wait()
+        }
+        let ways: [@Sendable () async throws -> Void] = [
+            { settings.lower += 1 }, { try settings.stored(\.lower).modify { $0 += 1 } }, { settings.edit { $0.lower += 1 } },
+        ]
+        var expected = 0
+        for change in [change, elsewhere] {
+            for way in ways {
+                BusyKeys.meanwhile.exchange((change, 100))
+                try await way()
+                let (_, remaining) = BusyKeys.meanwhile.exchange((nil, 0))
+                expected += 1
+                #expect(settings.lower == expected && remaining > 90)
+            }
+        }
+    }
+
+    @Test("A transaction depends on the keys of its rules, and not on all entries")
+    func dependencies() async throws {
+        let service = ServiceBackend()
+        let settings = KeyedStore<SpanKeys>(try await ObservableStore.open(service))
+        try await settings.update { $0.lower = 3 }
+        #expect(service.readKeys.last == ["lower", "span", "title", "name"])
     }
 
     @Test("A listener can do so, and is refused what is not valid")

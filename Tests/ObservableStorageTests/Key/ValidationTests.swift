@@ -276,9 +276,9 @@ struct ValidationTests {
         checking { settings.minimum = 8 }
         try settings.stored(\.maximum).set(12)
         #expect(store.entries == ["minimum": 8, "maximum": 12])
-        // A rule that makes an edit each time.
-        WatchedRange.meanwhile.exchange { store[StorageKey("checks", default: 0)] += 1 }
+        // A rule that edits a key of the group each time.
+        WatchedRange.meanwhile.exchange { store[StorageKey("minimum", default: 0)] ^= 1 }
         defer { WatchedRange.meanwhile.exchange(nil) }
-        #expect(throws: StorageError.nestedEdit(key: "checks")) { try settings.stored(\.maximum).set(20) }
+        #expect(throws: StorageError.nestedEdit(key: "minimum")) { try settings.stored(\.maximum).set(20) }
     }
 }
