@@ -167,7 +167,7 @@ extension ObservableStore {
     /// ``ChangeOrigin/migration``; does nothing if it is, or if none is stored.
     ///
     /// Reading does not require this. Afterwards, earlier versions of the program do not find the value any more. A value that another
-    /// process stores meanwhile is not overwritten.
+    /// process stores meanwhile is not overwritten. One inside a dictionary is not migrated while an edit of the dictionary is not written.
     ///
     /// - Throws: ``StorageError/undecodable(key:expected:found:underlying:)`` if what is stored can neither be read nor converted, and is
     ///   kept; other errors as ``set(_:for:muting:)``.
@@ -209,16 +209,19 @@ extension ObservableStore {
     ) throws(StorageError) {
         let name = key.definition.entryName
         while true {
-            let (stored, entry) = cache.update { state -> (EntryEdits, EntryVersion?) in
+            let (stored, entry, isEdited) = cache.update { state -> (EntryEdits, EntryVersion?, Bool) in
                 let entry = state.entries.ensureEntry(name.own)
                 let names = [name.own] + name.earlier
                 let stored = names.reduce(into: EntryEdits()) { $0.updateValue(state.entries[$1], forKey: $1) }
-                return (stored, state.layers.hidesStored(name) ? nil : (entry, entry.version))
+                // An edit of other values in the dictionary, which has no condition, would become a part of this one.
+                let isEdited = key.editedPaths.keys.contains { state.entries.pending($0)?.condition.isEmpty == true }
+                return (stored, state.layers.hidesStored(name) ? nil : (entry, entry.version), isEdited)
             }
-            guard let edits = try makeEdits({ stored[$0] ?? nil }, entry) else { return }
+            guard !isEdited, let edits = try makeEdits({ stored[$0] ?? nil }, entry) else { return }
             let isDone = try DeliveryThread.current.reading { () throws(StorageError) in
                 try synchronizer.change { (state) throws(StorageError) in
-                    state.isCurrent(stored) ? try state.edit(edits, of: name.own, origin: origin, condition: stored) : nil
+                    guard state.isCurrent(stored) else { return nil }
+                    return try state.edit(edits, of: name.own, origin: origin, condition: stored, at: key.editedPaths)
                 }
             }
             if isDone { return }

@@ -301,6 +301,57 @@ struct NestedKeyTests {
         scene.stored(port).remove()
         #expect(scene[port] == 8_080)
     }
+
+    @Test("A default that reading stores concerns its own value of the dictionary", arguments: [0, 1, 2])
+    func persistedDefault(order: Int) async throws {
+        let port = StorageKey("server", "port", persistsDefault: .whenMissing, default: 80)
+        let (host, user) = (StorageKey<String?>("server", "host"), StorageKey<String?>("server", "user"))
+        let backend = InMemoryBackend()
+        let (store, other) = (try ObservableStore(backend: backend), try ObservableStore(backend: backend))
+        await store.suspend()
+        if order == 0 { #expect(store[port] == 80) }
+        store[host] = "x"
+        if order == 1 { #expect(store[port] == 80) }
+        other[user] = "other"
+        try await other.flush()
+        store.resume()
+        try await store.flush()
+        // Not stored while an edit of the same entry was not: the next reading tries again.
+        if order == 1 { #expect(backend.load()["server"] == ["host": "x", "user": "other"]) }
+        #expect(store[port] == 80)
+        try await store.flush()
+        #expect(backend.load().values == ["server": ["host": "x", "port": 80, "user": "other"]])
+    }
+
+    @Test("Several defaults that reading stores in one dictionary are stored together")
+    func persistedDefaults() async throws {
+        let backend = InMemoryBackend(["server": ["user": "other"]])
+        let store = try ObservableStore(backend: backend)
+        await store.suspend()
+        for name in ["a", "b"] { #expect(store[StorageKey("server", name, persistsDefault: .whenMissing, default: 1)] == 1) }
+        store.resume()
+        try await store.flush()
+        #expect(backend.load().values == ["server": ["a": 1, "b": 1, "user": "other"]])
+    }
+
+    @Test("Migrating a value concerns its own value of the dictionary", arguments: [0, 1])
+    func migratedValue(order: Int) async throws {
+        let port = StorageKey("server", "port", default: 0).migrating(from: String.self) { Int($0) ?? 0 }
+        let (host, user) = (StorageKey<String?>("server", "host"), StorageKey<String?>("server", "user"))
+        let backend = InMemoryBackend(["server": ["port": "80"]])
+        let (store, other) = (try ObservableStore(backend: backend), try ObservableStore(backend: backend))
+        await store.suspend()
+        if order == 0 { try store.migrateValue(of: port) }
+        store[host] = "x"
+        if order == 1 { try store.migrateValue(of: port) }
+        other[user] = "other"
+        try await other.flush()
+        store.resume()
+        try await store.flush()
+        try store.migrateValue(of: port)
+        try await store.flush()
+        #expect(backend.load().values == ["server": ["host": "x", "port": 80, "user": "other"]])
+    }
 }
 
 /// A backend in memory whose edits fail on demand, while it can be read.
