@@ -26,7 +26,17 @@ extension ObservableStore {
 
     /// The number of the last migration applied to the stored entries; 0 before the first.
     public nonisolated var schemaVersion: Int {
-        snapshot.withoutLayers[Self.schemaVersionKey]
+        storedRecord(Self.schemaVersionKey)
+    }
+
+    /// What is stored for a record, whatever layers have; only its entry is decoded.
+    private nonisolated func storedRecord<Value>(_ record: StorageKey<Value>) -> Value {
+        let values = cache.update { state in
+            var values = EntryValues(revision: state.revision, values: [:])
+            _ = values.set(state.entries.ensureEntry(record.name))
+            return values
+        }
+        return StoreSnapshot(values, ValueLayers(), of: cache)[record]
     }
 
     /// Runs the migrations that were not applied to the stored entries yet, in the order of their numbers, as one transaction.
@@ -74,7 +84,7 @@ extension ObservableStore {
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
         try requireOriginalProcess()
-        guard !snapshot.withoutLayers[Self.importsKey].contains(name) else { return }
+        guard !storedRecord(Self.importsKey).contains(name) else { return }
         try await copyEntries(of: backend, once: name, naming: transform)
     }
 
