@@ -117,7 +117,7 @@ struct SharedDefaultsTests {
         #expect(try await observers.log.elements(count: 2) == ["+volume", "-volume"])
         let next = backend.watch(since: nil, on: DispatchQueue(label: "test")) { _ in }
         use("title")
-        #expect(try await observers.log.elements(count: 3).last == "+volume")
+        #expect(try await observers.log.elements(count: 4) == ["+volume", "-volume", "+volume", "+title"])
         next.cancel()
     }
 
