@@ -10,6 +10,8 @@ public struct StorageEntries: Sendable {
     public package(set) var readKeys: Set<String>?
     /// The paths of the edited values inside dictionaries, for entries that are not edited as a whole.
     private(set) var editedPaths: [String: Set<[String]>] = [:]
+    /// Whether these are the entries of a store in memory that has not read its storage: removing one that is missing is an edit there.
+    var isUnread = false
     /// The revision of the storage in which the entries were read; nil if the storage has none.
     public private(set) var revision: StorageRevision?
     private var base: StoredValues
@@ -79,7 +81,7 @@ public struct StorageEntries: Sendable {
             return base[key]
         }
         set {
-            guard self[key] != newValue else {
+            guard self[key] != newValue || isUnread && newValue == nil else {
                 // Whether this is an edit depends on the present value.
                 readKeys?.insert(key)
                 return
@@ -111,7 +113,7 @@ public struct StorageEntries: Sendable {
         let key = name.own
         if name.path.isEmpty { return self[key] = value }
         readKeys?.insert(key)
-        guard name.leaf(self[key]) != value else { return }
+        guard name.leaf(self[key]) != value || isUnread && value == nil else { return }
         if edits[key] == nil { edits.updateValue(base[key], forKey: key) }
         try name.replace(value, in: &edits[key, default: nil])
         if !editedKeys.contains(key) || editedPaths[key] != nil { editedPaths[key, default: []].insert(name.path) }

@@ -70,11 +70,16 @@ final class Entry: Observable, @unchecked Sendable {
     ///   - condition: the values that must still be stored when the edit is written.
     ///   - principal: the entry to whose edit this one belongs, if it belongs to another one.
     ///   - paths: the paths of the edited values inside the dictionary, if the edit does not concern all of it.
+    ///   - isUnread: whether the storage may have a value that is not known, which a removal removes as well.
     func exchange(
         _ replaced: inout Replaced, in revision: UInt64, isEdit: Bool, type: ObjectIdentifier? = nil, condition: EntryEdits? = nil,
-        principal: String? = nil, paths: [[String]]? = nil
+        principal: String? = nil, paths: [[String]]? = nil, isUnread: Bool = false
     ) -> Bool {
         guard !isEqual(content.value, replaced.value) else {
+            if isUnread, isEdit, replaced.value == nil, !content.isPendingWhole {
+                content.setPending(revision, condition: condition, principal: principal, paths: paths)
+                return true
+            }
             // A value that was derived from another one no longer depends on it once it is set explicitly.
             if isEdit, condition == nil, content.pendingRevision != 0 { content.condition = nil }
             return false
@@ -93,9 +98,16 @@ final class Entry: Observable, @unchecked Sendable {
     ///   - replaced: the new value, nil for none; afterwards the previous one.
     ///   - name: the path of the value.
     ///   - revision: the revision of the edit, which is pending.
-    func exchange(_ replaced: inout Replaced, at name: EntryName, in revision: UInt64) throws(StorageError) -> Bool {
+    ///   - isUnread: whether the storage may have a value that is not known, which a removal removes as well.
+    func exchange(
+        _ replaced: inout Replaced, at name: EntryName, in revision: UInt64, isUnread: Bool = false
+    ) throws(StorageError) -> Bool {
         let old = name.leaf(content.value)
         guard old != replaced.value else {
+            if isUnread, old == nil, !content.isPendingWhole {
+                content.setPending(revision, paths: [name.path])
+                return true
+            }
             if content.pendingRevision != 0 { content.condition = nil }
             return false
         }

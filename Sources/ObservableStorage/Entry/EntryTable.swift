@@ -15,6 +15,10 @@ struct EntryTable: Sendable {
     private var copied: EntryValues?
     // Whether an entry was removed from the table whose value is still in the copy.
     private var isCopyStale = false
+    /// Whether the storage was read, so that the stored values are known.
+    var isOpened = false { didSet { removals = [] } }
+    /// What was removed before: of the values that are found, those are removed whose names satisfy one of these.
+    var removals: [@Sendable (String) -> Bool] = []
     /// See ``CommittingBackend/onUse``.
     var onUse: (@Sendable (String) -> Void)?
 
@@ -170,7 +174,20 @@ struct EntryTable: Sendable {
 
 extension EntryTable {
     var hasPending: Bool {
-        !edited.isEmpty
+        !edited.isEmpty || !removals.isEmpty
+    }
+
+    /// The names of the values that were removed before they were known, except of those that were edited.
+    func removed(from stored: StorageEntries) -> [String] {
+        removals.isEmpty ? [] : stored.stored.names.filter { name in removals.contains { $0(name) } && pending(name) == nil }
+    }
+
+    /// Whether the value of a name is not known, because the storage was not read and nothing was set.
+    func isUnread(_ name: EntryName) -> Bool {
+        if isOpened { return false }
+        if name.isStored({ self[$0] }) { return false }
+        guard let pending = pending(name.own) else { return true }
+        return !pending.paths.isEmpty && !pending.paths.contains { name.path.starts(with: $0) }
     }
 
     /// Whether there are edits of a revision or earlier ones that are not on disk yet.
@@ -201,7 +218,8 @@ extension EntryTable {
         let wasPending = entry.content.pendingRevision != 0
         let principal = principal == entry.name ? nil : principal
         let isChanged = entry.exchange(
-            &replaced, in: revision, isEdit: isEdit, type: type, condition: condition, principal: principal, paths: paths)
+            &replaced, in: revision, isEdit: isEdit, type: type, condition: condition, principal: principal, paths: paths,
+            isUnread: !isOpened)
         if isEdit, isChanged, !wasPending { edited.append(entry) }
         return isChanged
     }
@@ -211,7 +229,7 @@ extension EntryTable {
         _ entry: Entry, _ replaced: inout Entry.Replaced, at name: EntryName, in revision: UInt64
     ) throws(StorageError) -> Bool {
         let wasPending = entry.content.pendingRevision != 0
-        guard try entry.exchange(&replaced, at: name, in: revision) else { return false }
+        guard try entry.exchange(&replaced, at: name, in: revision, isUnread: !isOpened) else { return false }
         if !wasPending { edited.append(entry) }
         return true
     }

@@ -129,6 +129,9 @@ struct StoredEntry: Sendable, Equatable {
     var fallback: PropertyListValue?
     let registered: PropertyListValue?
 
+    /// Whether the stored value is not known, because the storage was not read and nothing was set.
+    var isUnread = false
+
     /// The source of the value that is in effect if it is valid; nil if that is the key's own default.
     var source: Level? {
         if mandatory != nil { return .mandatory }

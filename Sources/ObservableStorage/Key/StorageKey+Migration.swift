@@ -57,27 +57,22 @@ extension StorageKey {
 extension StorageKey {
     /// The values that are set or removed when the key's value is, including the entries of earlier names, which would supply a value again:
     /// they keep it as well, or are removed.
-    func leaves(
-        storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
-    ) -> [(name: EntryName, value: PropertyListValue?)] {
+    func leaves(storing stored: PropertyListValue?) -> [(name: EntryName, value: PropertyListValue?)] {
         let name = definition.entryName
         var leaves = [(EntryName(own: name.own, path: name.path), stored)]
-        for earlier in name.earlier {
-            let kept = name.kept.contains(earlier) ? stored : nil
-            if kept != nil || stored == nil || current(earlier) != nil { leaves.append((EntryName(own: earlier), kept)) }
-        }
+        for earlier in name.earlier { leaves.append((EntryName(own: earlier), name.kept.contains(earlier) ? stored : nil)) }
         if let stored, definition.traits.writesThrough, let fallback {
-            leaves += fallback.leaves(storing: stored == definition.traits.storedNil ? nil : stored, over: current)
+            leaves += fallback.leaves(storing: stored == definition.traits.storedNil ? nil : stored)
         }
         return leaves
     }
 
-    /// The edits that store or remove a value; see ``leaves(storing:over:)``.
+    /// The edits that store or remove a value; see ``leaves(storing:)``.
     func edits(
         storing stored: PropertyListValue?, over current: (String) -> PropertyListValue?
     ) throws(StorageError) -> EntryEdits {
         var edits: EntryEdits = [:]
-        for (name, value) in leaves(storing: stored, over: current) {
+        for (name, value) in leaves(storing: stored) {
             edits.updateValue(name.path.isEmpty ? value : try name.replacing(value, in: current(name.own)), forKey: name.own)
         }
         return edits

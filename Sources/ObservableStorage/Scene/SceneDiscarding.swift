@@ -28,7 +28,7 @@ extension ObservableStore {
         discardScenes { !kept.contains($0) && !$0.hasPrefix(SceneStore.prefixOfViews) }
     }
 
-    private nonisolated func discardScenes(where isDiscarded: (String) -> Bool) {
+    private nonisolated func discardScenes(where isDiscarded: @escaping @Sendable (String) -> Bool) {
         discard { name in SceneStore.sceneID(ofEntry: name).flatMap { isDiscarded($0) ? SceneStore.prefix($0) : nil } }
     }
 

@@ -54,6 +54,7 @@ extension ObservableStore {
     /// A store whose storage is unavailable works in memory. It tries again by itself, at intervals that increase to half a minute,
     /// whenever the storage reports an event, and at each ``flush(to:)``; after that succeeds, the edits made meanwhile are applied to the
     /// stored entries.
+    /// What is removed meanwhile is removed from them; a value that is not known yet can be set, but not modified (`+=`), which is reported.
     public nonisolated var availability: StorageAvailability {
         synchronizer.availability.value
     }

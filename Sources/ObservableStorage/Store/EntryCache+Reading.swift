@@ -60,6 +60,12 @@ extension EntryCache {
         }
     }
 
+    /// Why the value of a key cannot be modified: what is stored would be overwritten; nil if it is known.
+    func unreadError<Value>(of key: StorageKey<Value>) -> StorageError? {
+        guard update({ $0.entries.isUnread(key.definition.entryName) }) else { return nil }
+        return .unencodable(key: key.name, reason: "it cannot be modified before the storage is read, because what is stored is not known")
+    }
+
     /// The previous values of a key, for readers that cannot decode the present ones.
     ///
     /// - Parameter includingPresent: whether the present values are included, for readers of newer ones.

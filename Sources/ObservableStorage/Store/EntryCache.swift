@@ -97,6 +97,8 @@ final class EntryCache: Sendable {
                 state.revision = revision
                 if state.log.isOn { state.log.append(entry.name, over: replaced.value, value, sequence: revision) }
                 if case nil = value { removed = entry }
+                // Not if nothing is removed that is known.
+                if case (nil, nil) = (replaced.value, value) { return }
                 if state.postsAllChanges || !entry.content.observers.isEmpty || entry.isTracked {
                     let change = state.change(entry, from: replaced, to: value, origin: .local, revision: revision)
                     var (all, posted): (ChangesByKey?, Deliveries) = (nil, Deliveries())

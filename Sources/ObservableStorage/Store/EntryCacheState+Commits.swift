@@ -3,10 +3,15 @@ import PropertyListCoding
 // Edits on their way to the storage.
 extension EntryCacheState {
     /// Removes the entries whose names satisfy a condition, as one revision, or as several if the storage does not take all of them in one
-    /// edit.
-    mutating func remove(where isRemoved: (String) -> Bool) throws(StorageError) -> [EntryChange] {
+    /// edit. Before the storage was read, this applies to the values that will be found as well.
+    mutating func remove(where isRemoved: @escaping @Sendable (String) -> Bool) throws(StorageError) -> [EntryChange] {
         try requireEditable()
-        var names = entries.names.filter(isRemoved)[...]
+        if !entries.isOpened { entries.removals.append(isRemoved) }
+        return remove(entries.names.filter(isRemoved))
+    }
+
+    private mutating func remove(_ names: [String]) -> [EntryChange] {
+        var names = names[...]
         var changes: [EntryChange] = []
         while !names.isEmpty {
             let part = limits.removable(of: names) { [$0] }
@@ -15,6 +20,24 @@ extension EntryCacheState {
             changes += apply(edits, origin: .local, isEdit: true)
         }
         return changes
+    }
+
+    /// Removes entries that a transaction has stored in scopes which were discarded meanwhile.
+    mutating func removeDiscarded(_ names: some Sequence<String>, in scopes: Set<KeyScope>) -> [EntryChange] {
+        let discarded = scopes.filter(discardedScopes.contains)
+        if discarded.isEmpty { return [] }
+        // A pending edit is that of a scope that was opened again, or removes the entry.
+        let removed = names.filter { name in entries.pending(name) == nil && discarded.contains { $0.prefix.contains(name) } }
+        return apply(removed.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) }, origin: .local, isEdit: true)
+    }
+
+    /// Records that the storage was read or written, and removes what was to be removed before it could be read.
+    mutating func open(_ latest: StorageEntries) {
+        storageRevision = latest.revision
+        if entries.isOpened { return }
+        // The values are not in memory yet, so that nothing changes for observers.
+        _ = remove(entries.removed(from: latest))
+        entries.isOpened = true
     }
 
     /// Discards edits that cannot be stored, except those repeated meanwhile, and restores the stored values, as one revision.

@@ -11,8 +11,6 @@ struct EntryCacheState: Sendable {
     var layers = ValueLayers()
     /// The scopes in which values are not set any more.
     private(set) var discardedScopes = DiscardedScopes()
-    /// Whether the storage was read or written at least once, so that the stored values are known.
-    var isOpened = false
     var isClosed = false
     /// The file of a read-only store; nil for another store.
     var readOnlyFile: String?
@@ -36,7 +34,9 @@ struct EntryCacheState: Sendable {
 
     /// The stored, the fallback and the registered value of a name.
     mutating func entry(_ name: EntryName) -> StoredEntry {
-        layers.entry(name) { entries[$0] }
+        var entry = layers.entry(name) { entries[$0] }
+        entry.isUnread = entries.isUnread(name)
+        return entry
     }
 
     /// The previous values of a key, for readers that cannot decode the present ones.
@@ -91,6 +91,8 @@ struct EntryCacheState: Sendable {
         if log.isOn {
             log.append([LoggedEdit(key: name.own, path: name.path, over: replaced.value.fingerprint, value: value, sequence: revision)])
         }
+        // Nothing is removed that is known.
+        if replaced.value == nil, value == nil { return [] }
         var new = entry.content.value
         if !isObservedAround {
             // Observers see the edited value only, or what is inside it.
@@ -145,24 +147,13 @@ struct EntryCacheState: Sendable {
     /// - Parameters:
     ///   - known: a scope that is discarded even if it has no entries.
     ///   - scope: the discarded scope to which the entry of a name belongs; nil for an entry that is kept.
-    mutating func discard(_ known: KeyPrefix?, _ scope: (String) -> KeyPrefix?) throws(StorageError) -> [EntryChange] {
-        var scopes = Set(known.map { [$0] } ?? [])
-        let changes = try remove { name in
-            guard let scope = scope(name) else { return false }
-            scopes.insert(scope)
-            return true
-        }
+    mutating func discard(
+        _ known: KeyPrefix?, _ scope: @escaping @Sendable (String) -> KeyPrefix?
+    ) throws(StorageError) -> [EntryChange] {
+        let scopes = Set([known].compactMap(\.self) + entries.names.compactMap(scope))
+        let changes = try remove { scope($0) != nil }
         discardedScopes.insert(scopes)
         return changes
-    }
-
-    /// Removes entries that a transaction has stored in scopes which were discarded meanwhile.
-    mutating func removeDiscarded(_ names: some Sequence<String>, in scopes: Set<KeyScope>) -> [EntryChange] {
-        let discarded = scopes.filter(discardedScopes.contains)
-        if discarded.isEmpty { return [] }
-        // A pending edit is that of a scope that was opened again, or removes the entry.
-        let removed = names.filter { name in entries.pending(name) == nil && discarded.contains { $0.prefix.contains(name) } }
-        return apply(removed.reduce(into: EntryEdits()) { $0.updateValue(nil, forKey: $1) }, origin: .local, isEdit: true)
     }
 
     /// Applies values that are on disk already, as one revision. A pending edit of the same entry takes precedence.
@@ -199,6 +190,7 @@ struct EntryCacheState: Sendable {
         let revision = revision + 1
         var changes: [EntryChange] = []
         var logged: [LoggedEdit] = []
+        var isEdited = false
         for (name, value) in edits {
             let entry = entries.ensureEntry(name)
             var replaced: Entry.Replaced = (value, nil)
@@ -207,16 +199,21 @@ struct EntryCacheState: Sendable {
                     entry, &replaced, in: revision, isEdit: isEdit, condition: condition, principal: principal,
                     paths: paths.isEmpty ? nil : paths[name])
             else { continue }
-            changes.append(
-                change(
-                    entry, from: replaced, to: value, origin: origin, revision: revision, storageRevision: isEdit ? nil : storageRevision))
+            isEdited = true
+            // Not if nothing is removed that is known.
+            if replaced.value != nil || value != nil {
+                changes.append(
+                    change(
+                        entry, from: replaced, to: value, origin: origin, revision: revision,
+                        storageRevision: isEdit ? nil : storageRevision))
+            }
             if isEdit, log.isOn, let pending = entry.content.pending {
                 logged += pending.logged(name, at: paths[name], over: replaced.value, value, sequence: revision)
             }
         }
         if logged.count > 1 { for index in logged.indices { logged[index].isAlone = false } }
         log.append(logged)
-        if !changes.isEmpty { self.revision = revision }
+        if isEdited { self.revision = revision }
         return changes.sorted { $0.key < $1.key }
     }
 

@@ -56,8 +56,20 @@ struct LastWrite: Sendable {
         cache.isLogged ? .logged : .lost(keys: keys)
     }
 
+    // What was removed before the storage is read is known only afterwards.
+    private var isUnread: Bool { cache.update { !$0.entries.isOpened && $0.entries.hasPending } }
+
+    private func open(_ entries: StorageEntries) {
+        cache.take { $0.open(entries) }
+    }
+
     /// Writes the pending edits; reports those that cannot be written.
     private func make(_ backend: any BlockingStorageBackend) {
+        do {
+            if isUnread { open(try backend.load()) }
+        } catch {
+            cache.reports.report(StorageError.reading(storage.name, error))
+        }
         var (edits, revision) = cache.update { $0.beginCommit(after: unknownEdits) }
         while let commit = nextCommit(of: &edits, upTo: revision) {
             do {
@@ -81,6 +93,11 @@ struct LastWrite: Sendable {
 
     /// The same for a storage that does not block.
     private func make() async {
+        do {
+            if isUnread { open(try await storage.backend.load()) }
+        } catch {
+            cache.reports.report(StorageError.reading(storage.name, error))
+        }
         var (edits, revision) = cache.update { $0.beginCommit(after: unknownEdits) }
         while let commit = nextCommit(of: &edits, upTo: revision) {
             do {

@@ -40,7 +40,7 @@ extension ObservableStore {
     package nonisolated var isReadOnly: Bool { backend.isReadOnly }
 
     /// Whether the storage has been read or written at least once, so that the stored entries are known.
-    package nonisolated var isOpened: Bool { cache.update { $0.isOpened } }
+    package nonisolated var isOpened: Bool { cache.update { $0.entries.isOpened } }
 
     /// Delivers an error to the readers of ``failures``.
     package nonisolated func report(_ error: StorageError) {

@@ -19,8 +19,11 @@ extension ObservableStore {
     ) throws(Failure) -> Result {
         var runs = 0
         while true {
+            let isUnread = cache.update { !$0.entries.isOpened }
             let (found, layers, _) = cache.snapshot()
-            var transaction = StoreTransaction(entries: StorageEntries(found.values), layers: layers, backend: backend, cache: cache)
+            var entries = StorageEntries(found.values)
+            entries.isUnread = isUnread
+            var transaction = StoreTransaction(entries: entries, layers: layers, backend: backend, cache: cache)
             let (result, changed) = try cache.recordingChanges(after: &runs) { () throws(Failure) in try transaction.run(body) }
             do throws(StorageError) {
                 let (edits, paths) = (try transaction.finish(), transaction.editedPaths)
@@ -189,7 +192,7 @@ extension ObservableStore {
     nonisolated func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }
-        guard cache.update({ $0.isOpened && $0.layers.allowDefault(of: key.definition.entryName) }) else { return }
+        guard cache.update({ $0.entries.isOpened && $0.layers.allowDefault(of: key.definition.entryName) }) else { return }
         do throws(StorageError) {
             try edit(derivedFrom: key, origin: .local) { (stored, entry) throws(StorageError) in
                 guard let value = key.defaultToStore(in: entry, stored) else { return nil }

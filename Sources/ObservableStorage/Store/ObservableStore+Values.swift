@@ -58,6 +58,7 @@ extension ObservableStore: KeyValueAccess {
         of key: StorageKey<Value>
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
         let found = readValue(of: key)
+        if found.entry.isUnread, let failure = cache.unreadError(of: key) { return (found.value, failure, false, found.entry) }
         if found.entry.override == nil { return found }
         let stored = readValue(of: key, ignoringOverride: true)
         // A mandatory value is read by both.
@@ -109,7 +110,7 @@ extension ObservableStore: KeyValueAccess {
         let hasDynamicDefault = definition.traits.hasDynamicDefault
         let mayBeDefault = found.entry.mandatory == nil && found.entry.stored == nil || failure != nil && hasDynamicDefault
         let mayBeStored = definition.storesDefault && found.entry.registered == nil
-        let isKept = !mayBeDefault || !mayBeStored && !hasDynamicDefault
+        let isKept = (!mayBeDefault || !mayBeStored && !hasDynamicDefault) && !found.entry.isUnread
         if isKept, !ignoresOverride { found.keep(value, of: key, failure) }
         return (value, failure, isReported, found.entry)
     }
@@ -177,7 +178,7 @@ extension ObservableStore: KeyValueAccess {
 
     /// Removes the entries of scopes, and accepts no values there until they are opened again; see
     /// ``EntryCacheState/discard(_:_:)``.
-    nonisolated func discard(_ known: KeyPrefix? = nil, _ scope: (String) -> KeyPrefix?) {
+    nonisolated func discard(_ known: KeyPrefix? = nil, _ scope: @escaping @Sendable (String) -> KeyPrefix?) {
         reporting { () throws(StorageError) in
             try synchronizer.change { (state) throws(StorageError) in try state.discard(known, scope) }
         }

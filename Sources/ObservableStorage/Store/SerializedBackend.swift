@@ -46,7 +46,8 @@ final class SerializedBackend: Sendable {
                 return try logging.makeLog(halfSize: halfSize)
             })
         cache.update { state in
-            (state.storageRevision, state.limits, state.isOpened) = (entries.revision, backend.limits, isOpened)
+            state.limits = backend.limits
+            if isOpened { state.open(entries) }
             if backend.isReadOnly { state.readOnlyFile = name }
             state.entries.onUse = (backend as? any CommittingBackend)?.onUse
         }

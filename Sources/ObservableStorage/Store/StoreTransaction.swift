@@ -31,6 +31,11 @@ public struct StoreTransaction: KeyValueAccess {
             return latest.values
         }
 
+        /// Whether a value was read from the storage, or set in memory before it could be read.
+        func knows(_ name: EntryName) -> Bool {
+            !latest.isUnread || name.isStored { latest[$0] } || latest.editedKeys.contains(name.own)
+        }
+
         /// The edits made so far.
         var edits: EntryEdits { latest.values(of: latest.editedKeys) }
 
@@ -82,7 +87,8 @@ public struct StoreTransaction: KeyValueAccess {
             }
         }
         nonmutating _modify {
-            let (found, failure) = read(key)
+            let (found, invalid) = read(key)
+            let failure = contents.knows(key.definition.entryName) ? invalid : cache.unreadError(of: key)
             var value = found
             defer {
                 if let failure { fail(failure) } else { self[key] = value }
@@ -131,7 +137,7 @@ public struct StoreTransaction: KeyValueAccess {
     }
 
     private func edit<Value>(_ key: StorageKey<Value>, _ stored: PropertyListValue?) throws(StorageError) {
-        try contents.set(key.leaves(storing: stored) { contents[$0] })
+        try contents.set(key.leaves(storing: stored))
     }
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.

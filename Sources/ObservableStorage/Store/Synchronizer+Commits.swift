@@ -17,6 +17,7 @@ extension Synchronizer {
         try cache.update { (state) throws(StorageError) in try state.requireEditable() }
         let deliveries: Deliveries
         do {
+            try await readIfUnread()
             deliveries = try await storage.inTurn {
                 try await commit(origin) { transaction in
                     do {
@@ -40,8 +41,9 @@ extension Synchronizer {
     ///
     /// - Parameter isBehind: whether nobody waits until they are durable.
     func commitEdits(isBehind: Bool = false) async throws(StorageError) {
-        let last = cache.update { $0.revision }
         do {
+            try await readIfUnread()
+            let last = cache.update { $0.revision }
             while cache.update({ $0.entries.isPending(upTo: last) }) {
                 let deliveries = try await storage.inTurn {
                     // Another commit may have written them meanwhile.
@@ -54,6 +56,11 @@ extension Synchronizer {
         } catch {
             throw StorageError.writing(storage.name, error)
         }
+    }
+
+    // Before the first commit: what was removed meanwhile is known only then.
+    private func readIfUnread() async throws(StorageError) {
+        if cache.update({ !$0.entries.isOpened && $0.entries.hasPending }) { try await read() }
     }
 
     /// Stores the edits that are pending when it is called, in the present turn.
@@ -159,7 +166,7 @@ extension Synchronizer {
         let effect = commit.effect(of: run, storedAs: stored, over: base)
         base = effect.latest
         let change = cache.change { state in
-            (state.isOpened, state.storageRevision) = (true, effect.latest.revision)
+            state.open(effect.latest)
             state.markWritten(commit.edits, as: effect.own)
             return state.merge(effect.external, origin: .external) + state.merge(effect.rounded, origin: .local)
                 + state.merge(effect.transaction, origin: origin) + state.removeDiscarded(effect.transaction.keys, in: run.scopes)

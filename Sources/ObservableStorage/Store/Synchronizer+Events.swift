@@ -81,7 +81,7 @@ extension Synchronizer {
         let external = latest.changes(since: base)
         base = latest
         let (deliveries, needsFlush) = cache.change { state in
-            (state.isOpened, state.storageRevision) = (true, latest.revision)
+            state.open(latest)
             return external.isEmpty ? [] : merge(external, into: &state)
         }
         if needsFlush { scheduleFlush() }
@@ -113,7 +113,7 @@ extension Synchronizer {
             guard let (delay, isLasting) = schedule.reads.scheduleRetry() else { return }
             readAgain(after: delay)
             // If the storage was never opened, only a different reason is reported.
-            if cache.update({ $0.isOpened }) ? isLasting : availability.value != .unavailable(error) { recordUnavailable(error) }
+            if cache.update({ $0.entries.isOpened }) ? isLasting : availability.value != .unavailable(error) { recordUnavailable(error) }
         }
     }
 

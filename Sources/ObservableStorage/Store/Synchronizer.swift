@@ -79,7 +79,7 @@ actor Synchronizer {
         try await writeEdits()
         if destination == .storage { try await checkpoint() }
         if let rejection = rejection.take() { throw rejection }
-        guard !cache.update({ $0.isOpened }) else { return }
+        guard !cache.update({ $0.entries.isOpened }) else { return }
         do throws(StorageError) {
             try await read()
         } catch {

@@ -87,6 +87,109 @@ struct AvailabilityTests {
         #expect(try storage.entries == ["kept": 1])
     }
 
+    /// Ways to remove the value of a key.
+    enum Removal: CaseIterable {
+        case setNil, remove, edit, reset
+
+        func callAsFunction(_ key: StorageKey<String?>, in store: ObservableStore) {
+            switch self {
+            case .setNil: store[key] = nil
+            case .remove: store.remove(key)
+            case .edit: store.edit { $0[key] = nil }
+            case .reset: store.reset()
+            }
+        }
+    }
+
+    @Test("What is removed before the stored values are known is removed from the storage", arguments: Removal.allCases)
+    func removed(removal: Removal) async throws {
+        let key = StorageKey<String?>("text")
+        let storage = try Fixture.memory.make(["text": "stored", "count": 1])
+        let (store, backend) = try unopened(storage)
+        let changes = store.changes(of: key)
+        removal(key, in: store)
+        // Set after it, so that it is kept.
+        store[Keys.count] = 5
+        backend.fail(nil)
+        try await store.flush()
+        #expect(store[key] == nil)
+        #expect(try storage.entries == ["count": 5])
+        try await store.close()
+        for await change in changes { Issue.record("nobody has seen \(change)") }
+    }
+
+    @Test("A removal alone is flushed, and written when the store is released", arguments: Removal.allCases, [true, false])
+    func removedAlone(removal: Removal, isFlushed: Bool) async throws {
+        let key = StorageKey<String?>("text")
+        let storage = try Fixture.memory.make(["text": "stored"])
+        let values = try storage.open().values(of: key)
+        try await {
+            let (store, backend) = try unopened(storage)
+            removal(key, in: store)
+            backend.fail(nil)
+            if isFlushed { try await store.flush() }
+        }()
+        for await value in values where value == nil { break }
+        #expect(try storage.entries.isEmpty)
+    }
+
+    @Test("A removal inside a dictionary leaves other values there")
+    func removedInside() async throws {
+        let storage = try Fixture.memory.make(["window": ["width": 5, "height": 6]])
+        let (store, backend) = try unopened(storage)
+        store[StorageKey<Int?>("window", "width")] = nil
+        backend.fail(nil)
+        try await store.flush()
+        #expect(try storage.entries == ["window": ["height": 6]])
+    }
+
+    @Test("A renamed key that was set removes its earlier name, which was not known", arguments: [true, false])
+    func renamed(isEdit: Bool) async throws {
+        let key = StorageKey("new", default: 0).renamed(from: "old")
+        let storage = try Fixture.memory.make(["old": 3])
+        let (store, backend) = try unopened(storage)
+        if isEdit { store.edit { $0[key] = 4 } } else { store[key] = 4 }
+        backend.fail(nil)
+        try await store.flush()
+        #expect(try storage.entries == ["new": 4])
+    }
+
+    @Test("A value that is removed and set again, both before it is known, is written")
+    func setAgain() async throws {
+        let storage = try Fixture.memory.make(["text": "stored"])
+        let (store, backend) = try unopened(storage)
+        store[Keys.text] = "first"
+        store.remove(Keys.text)
+        store[Keys.text] = "second"
+        backend.fail(nil)
+        try await store.flush()
+        #expect(try storage.entries == ["text": "second"])
+    }
+
+    @Test("A modification of a value that is not known is reported, and overwrites nothing")
+    func modified() async throws {
+        let storage = try Fixture.memory.make(["count": 41])
+        let (store, backend) = try unopened(storage)
+        store[Keys.count] += 1
+        #expect(throws: StorageError.self) { try store.stored(Keys.count).modify { $0 += 1 } }
+        store.edit { $0[Keys.count] += 1 }
+        #expect(store.entries.isEmpty)
+        // What was set is known.
+        let other = StorageKey("other", default: 0)
+        store[other] = 1
+        store[other] += 1
+        store.edit { $0[other] += 1 }
+        backend.fail(nil)
+        try await store.flush()
+        #expect(try storage.entries == ["count": 41, "other": 3])
+        store[Keys.count] += 1
+        #expect(store[Keys.count] == 42)
+        try await store.close()
+        var failures = 0
+        for await case .unencodable(key: "count", _, _) in store.failures { failures += 1 }
+        #expect(failures == 2)
+    }
+
     @Test("A store that cannot write is unavailable until it can", arguments: Fixture.allCases)
     func unwritable(fixture: Fixture) async throws {
         let backend = UnreliableBackend(try fixture.make().backend)
