@@ -14,6 +14,8 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     private let rules: [any ValueRule]
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
+    // The version of these entries in which their values were last found valid, so that they are not checked at each read.
+    private let validVersion = Atomic(UInt64.max)
     private let isChecked: Bool
     /// Whether ``check(_:)`` has called the default implementation of ``KeyGroup/validate(_:)``, which accepts all values.
     let calledDefaultRule = Atomic(false)
@@ -77,8 +79,19 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         let key: StorageKey<Value> = key(path).key()
         for entry in ruleEntries + key.definition.entryName.all.map(cache.entry) { entry.access() }
         store.storeDefaultIfNeeded(of: key)
-        return valid(store.snapshot)[key]
+        let version = ruleVersion
+        if validVersion.load(ordering: .acquiring) == version {
+            let value = store[key]
+            // Otherwise it may belong to values that are not valid.
+            if ruleVersion == version { return value }
+        }
+        let snapshot = valid(store.snapshot)
+        if snapshot.groupFailure == nil, ruleVersion == version { validVersion.store(version, ordering: .releasing) }
+        return snapshot[key]
     }
+
+    /// The number of changes of the entries on which the rule may depend.
+    private var ruleVersion: UInt64 { ruleEntries.reduce(0) { $0 &+ $1.version } }
 
     /// The snapshot, or the last one that was valid by the group's rule.
     func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot {

@@ -63,6 +63,18 @@ private struct BusyKeys: KeyGroup {
     }
 }
 
+/// Keys with a rule that counts how often it checks values.
+private struct CountingKeys: KeyGroup {
+    static let checks = Lock(0)
+
+    let lower = StorageKey("lower", default: 0)
+
+    func validate(_ snapshot: KeyedSnapshot<CountingKeys>) throws {
+        Self.checks.withLock { $0 += 1 }
+        if snapshot.lower > 10 { throw SpanKeys.Reversed(lower: snapshot.lower, upper: 10) }
+    }
+}
+
 /// Keys of which one requires another.
 private struct ProxyKeys: KeyGroup {
     struct Refusal: Error {}
@@ -88,6 +100,24 @@ struct GroupRuleTests {
     init() throws {
         store = try ObservableStore(backend: InMemoryBackend())
         settings = KeyedStore<SpanKeys>(store)
+    }
+
+    @Test("Values that are read are checked again only after one of them has changed")
+    func repeatedReads() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<CountingKeys>(store)
+        #expect(settings.lower == 0)
+        let checks = CountingKeys.checks.withLock { $0 }
+        store[StorageKey("other", default: 0)] = 1
+        #expect(settings.lower == 0)
+        #expect(CountingKeys.checks.withLock { $0 } == checks)
+        // Not as a key of the group, so that its rule does not refuse it.
+        let lower = StorageKey("lower", default: 0)
+        store[lower] = 11
+        #expect(settings.lower == 0)
+        #expect(CountingKeys.checks.withLock { $0 } == checks + 1)
+        store[lower] = 2
+        #expect(settings.lower == 2)
     }
 
     @Test("It is one revision, of which all but the writer's own listener are told, and none if the value is refused or the same")
