@@ -73,24 +73,36 @@ extension OutputBuffer {
     }
 
     /// Appends base64, without line breaks.
+    ///
+    /// Into space that is reserved once: reserved for each group, peers.libplist.xml.write.data takes 1.3 times as long.
     mutating func append(base64 bytes: Slice<UnsafeRawBufferPointer>) {
-        base64Digits.withUnsafeBufferPointer { digits in
-            func digit(_ bits: UInt32) -> UInt8 { digits[Int(bits & 63)] }
-            var index = bytes.startIndex
-            while index + 3 <= bytes.endIndex {
-                let bits = UInt32(bytes[index]) << 16 | UInt32(bytes[index + 1]) << 8 | UInt32(bytes[index + 2])
-                append(digit(bits >> 18), digit(bits >> 12), digit(bits >> 6), digit(bits))
-                index += 3
-            }
-            guard index < bytes.endIndex else { return }
-            let isPair = index + 2 == bytes.endIndex
-            let bits = UInt32(bytes[index]) << 16 | (isPair ? UInt32(bytes[index + 1]) << 8 : 0)
-            append(digit(bits >> 18), digit(bits >> 12), isPair ? digit(bits >> 6) : 0x3D, 0x3D)
+        append(count: (bytes.count + 2) / 3 * 4) { output in
+            UnsafeRawBufferPointer(rebasing: bytes).writeBase64(to: output)
         }
     }
+}
 
-    @inline(__always)
-    private mutating func append(_ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8) {
-        append(UInt64(first) << 24 | UInt64(second) << 16 | UInt64(third) << 8 | UInt64(fourth), size: 4)
+extension UnsafeRawBufferPointer {
+    /// Writes base64 to memory of exactly the size that it takes.
+    fileprivate func writeBase64(to output: UnsafeMutableRawBufferPointer) {
+        precondition(output.count == (count + 2) / 3 * 4)
+        base64Digits.withUnsafeBufferPointer { digits in
+            /// Four digits, the first one lowest.
+            func group(_ bits: UInt32) -> UInt32 {
+                func digit(_ shift: UInt32) -> UInt32 { UInt32(digits[Int(bits &>> shift & 63)]) }
+                return digit(18) | digit(12) << 8 | digit(6) << 16 | digit(0) << 24
+            }
+            var (index, end) = (0, 0)
+            while index + 3 <= count {
+                let bits = UInt32(self[index]) << 16 | UInt32(self[index + 1]) << 8 | UInt32(self[index + 2])
+                output.storeBytes(of: group(bits).littleEndian, toByteOffset: end, as: UInt32.self)
+                (index, end) = (index + 3, end + 4)
+            }
+            guard index < count else { return }
+            let isPair = index + 2 == count
+            let bits = UInt32(self[index]) << 16 | (isPair ? UInt32(self[index + 1]) << 8 : 0)
+            let padded = isPair ? group(bits) & 0xFF_FFFF | 0x3D00_0000 : group(bits) & 0xFFFF | 0x3D3D_0000
+            output.storeBytes(of: padded.littleEndian, toByteOffset: end, as: UInt32.self)
+        }
     }
 }
