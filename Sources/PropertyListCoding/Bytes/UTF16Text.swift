@@ -27,8 +27,8 @@ struct UTF16Text {
         return nil
     }
 
-    /// The largest number of bytes that the text may take as UTF-8.
-    var maximumUTF8Count: Int { count * 3 }
+    /// The memory that `write(to:)` needs: the largest number of bytes that the text may take as UTF-8, and one after them.
+    var maximumUTF8Count: Int { count * 3 + 1 }
 
     /// Writes the text as UTF-8 to memory of `maximumUTF8Count` bytes, and returns the number of bytes; nil if the text is not valid.
     func write(to output: UnsafeMutableRawBufferPointer) -> Int? {
@@ -45,9 +45,9 @@ struct UTF16Text {
                 output[size + 1] = UInt8(truncatingIfNeeded: 0x80 | first & 0x3F)
                 size += isWide ? 2 : 1
             } else if first & 0xF800 != 0xD800 {
-                output[size] = UInt8(truncatingIfNeeded: 0xE0 | first >> 12)
-                output[size + 1] = UInt8(truncatingIfNeeded: 0x80 | first >> 6 & 0x3F)
-                output[size + 2] = UInt8(truncatingIfNeeded: 0x80 | first & 0x3F)
+                // Three bytes and a surplus one: byte by byte, peers.libplist.binary.parse.chinese takes 1.25 times as long.
+                let bytes = 0x80_80E0 | first >> 12 | first << 2 & 0x3F00 | first << 16 & 0x3F_0000
+                output.storeBytes(of: bytes.littleEndian, toByteOffset: size, as: UInt32.self)
                 size += 3
             } else {
                 guard first < 0xDC00, index < count, UTF16.isTrailSurrogate(unit(index)) else { return nil }
