@@ -12,6 +12,8 @@ final class EntryCache: Sendable {
     let reportedSuperseded = Lock<[String: PropertyListValue]>([:])
     static let maximumReported = 1_000
     let reportedOverrides = Lock<Set<StorageError>>([])
+    /// The last records of migrations and imports that the storage had; see ``keepRecords(of:)``.
+    let records = Lock<[String: PropertyListValue]>([:])
     // The store's executor, on which no delivery that may run user code is made.
     let executor: DispatchQueueExecutor
     /// Requested by the first observer; nil if nothing is watched.

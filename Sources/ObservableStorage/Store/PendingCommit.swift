@@ -5,6 +5,7 @@ struct PendingCommit: Sendable {
     let edits: [String: PendingEdit]
     let options: CommitOptions
     private let unknownEdits: UnknownEdits
+    private let records: [String: PropertyListValue]
 
     /// - Parameters:
     ///   - revision: the revision up to which the edits were made.
@@ -25,6 +26,7 @@ struct PendingCommit: Sendable {
             options.whenResolved = { unknownEdits.resolve($0) }
         }
         (self.edits, self.options, self.unknownEdits) = (edits, options, unknownEdits)
+        records = cache.records.withLock { $0 }
     }
 
     /// Begins a run on the entries that the backend has found; nothing is edited yet.
@@ -33,6 +35,7 @@ struct PendingCommit: Sendable {
         let remaining = unknownEdits.remaining(of: edits)
         run.namesStored = Set(edits.keys).subtracting(remaining.keys)
         run.effective = remaining.filter { $0.value.isValid { run.found[$0] } }
+        if records.keys.allSatisfy({ found[$0] == nil }), !records.isEmpty, found.stored.isEmpty { run.lostRecords = records }
         return run
     }
 
@@ -46,12 +49,24 @@ struct PendingCommit: Sendable {
         /// The edits of the transaction; nil until it has returned.
         var transaction: EntryEdits?
         var scopes: Set<KeyScope> = []
+        /// The records of migrations and imports, if others have removed all entries, and these with them.
+        var lostRecords: [String: PropertyListValue] = [:]
         /// Called after the transaction's edits are made in memory.
         var whenMade: @Sendable () -> Void = {}
 
         func apply(to entries: inout StorageEntries) throws(StorageError) {
             entries.readKeys = effective.namesRead
             for (key, edit) in effective { entries.set(try edit.value(of: key, over: found[key]), for: key, at: edit.paths) }
+            restoreRecords(in: &entries)
+        }
+
+        /// Stores lost records again together with edits: what is edited has the present layout, and must not be migrated again.
+        func restoreRecords(in entries: inout StorageEntries) {
+            if entries.editedKeys.isEmpty { return }
+            for (name, record) in lostRecords where entries[name] == nil {
+                entries.readKeys?.insert(name)
+                entries[name] = record
+            }
         }
     }
 }
@@ -62,7 +77,7 @@ extension PendingCommit {
         let latest: StorageEntries
         /// The changes by others that the commit found, or that were stored together with it.
         fileprivate(set) var external: EntryEdits = [:]
-        /// The own edits whose stored values differ, as XML truncates dates to whole seconds.
+        /// The own edits whose stored values differ, as XML truncates dates to whole seconds, and records that were stored again.
         fileprivate(set) var rounded: EntryEdits = [:]
         /// The stored values of the transaction's edits.
         fileprivate(set) var transaction: EntryEdits = [:]
@@ -79,7 +94,8 @@ extension PendingCommit {
         let isOutdated = stored.isOlder(than: known)
         let latest = isOutdated ? known : stored
         let (effective, transaction) = (run.effective, run.transaction ?? [:])
-        func isOwn(_ key: String) -> Bool { effective[key] != nil || transaction[key] != nil }
+        func isEdited(_ key: String) -> Bool { effective[key] != nil || transaction[key] != nil }
+        func isOwn(_ key: String) -> Bool { isEdited(key) || run.lostRecords[key] != nil }
         var effect = Effect(latest: latest)
         // Newer changes that were reported before may have been undone since.
         if run.found.isOlder(than: known) {
@@ -100,6 +116,7 @@ extension PendingCommit {
         for (key, edit) in edits where effect.external[key] == nil && transaction[key] == nil && latest[key] != edit.value {
             effect.rounded.updateValue(latest[key], forKey: key)
         }
+        for key in run.lostRecords.keys where !isEdited(key) { effect.rounded.updateValue(latest[key], forKey: key) }
         effect.transaction = latest.values(of: transaction.keys)
         effect.own = latest.values(of: run.namesStored.union(effective.keys))
         return effect

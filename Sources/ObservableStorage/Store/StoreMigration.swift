@@ -110,6 +110,15 @@ extension ObservableStore {
     }
 }
 
+extension EntryCache {
+    /// Remembers the records of migrations and imports that a storage has: if others remove all entries, as they do with a file, the
+    /// next edits are stored together with them.
+    func keepRecords(of entries: StorageEntries) {
+        let present = entries.values(of: ObservableStore.records).compactMapValues { $0 }
+        if !present.isEmpty { records.exchange(present) }
+    }
+}
+
 extension StorageBackend {
     /// Reads the entries without a store, on a queue of its own: a storage may block, which no thread of the cooperative pool may.
     ///

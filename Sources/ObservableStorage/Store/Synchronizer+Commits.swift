@@ -150,6 +150,7 @@ extension Synchronizer {
                 try backend.limits.requireFitting(edits)
                 let paths = transaction.editedPaths
                 for (key, value) in edits { entries.set(value, for: key, at: paths[key] ?? []) }
+                run.restoreRecords(in: &entries)
                 (run.transaction, run.scopes, run.whenMade) = (edits, transaction.scopes, transaction.whenMade)
                 storedTransaction.exchange((edits, origin))
             }

@@ -13,7 +13,7 @@ actor Synchronizer {
     /// The edits of the transaction that is being stored: the backend may report them before it has returned.
     nonisolated let storedTransaction = Lock<(edits: EntryEdits, origin: ChangeOrigin)>(([:], .local))
     /// The entries of the backend when they were last read or written.
-    var base: StorageEntries
+    var base: StorageEntries { didSet { cache.keepRecords(of: base) } }
     var schedule: SynchronizationSchedule
     /// An error of an edit that the backend rejected, until a flush throws it.
     var rejection: StorageError?
@@ -36,6 +36,7 @@ actor Synchronizer {
         self.storage = storage
         self.availability = availability
         base = entries
+        cache.keepRecords(of: entries)
         schedule = SynchronizationSchedule(storage.journaling?.journalMode ?? .off)
         StoreRegistry.all.add(self)
         LifeCycleObserver.start()

@@ -260,6 +260,57 @@ struct MigrationTests {
         #expect(later[Keys.count] == 30 && !later.isSet(Keys.text))
     }
 
+    @Test(
+        "What is set after others have removed all entries is not migrated again, and imports are not repeated",
+        arguments: Fixture.allCases, [true, false])
+    func removedByOthers(fixture: Fixture, isNoticed: Bool) async throws {
+        let storage = try fixture.make(["count": 1])
+        let migration = StoreMigration(to: 1) { $0[Keys.count] *= 60 }
+        let imported = InMemoryBackend(["text": "old"])
+        let store = try storage.open()
+        try await store.migrate([migration])
+        try await store.importEntries(from: imported, once: "old settings")
+        _ = try storage.edit { entries in for name in entries.values.keys { entries[name] = nil } }
+        if isNoticed {
+            try await store.reload()
+            #expect(store.schemaVersion == 0 && store.entries.isEmpty)
+            store.remove(Keys.text)
+            try await store.flush()
+            #expect(try storage.entries.isEmpty)
+        }
+        let changes = store.allChanges()
+        if isNoticed { store[Keys.count] = 30 } else { try await store.update { $0[Keys.count] = 30 } }
+        try await store.flush()
+        #expect(store.schemaVersion == 1)
+        try await store.close()
+        let all = await changes.reduce(into: []) { $0.append($1) }
+        let records = all.filter { $0.key.hasPrefix("ObservableStorage.") && $0.newValue != nil }
+        #expect(records.map(\.origin) == [.local, .local])
+        let later = try storage.open()
+        try await later.migrate([migration])
+        try await later.importEntries(from: imported, once: "old settings")
+        #expect(later[Keys.count] == 30 && !later.isSet(Keys.text))
+    }
+
+    @Test("The version is stored again with the last write of a store whose file was deleted")
+    func deletedFile() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("settings.plist")
+        let migration = StoreMigration(to: 1) { $0[Keys.count] *= 60 }
+        do {
+            let store = try ObservableStore(at: file)
+            try await store.migrate([migration])
+            try await store.reload()
+            try FileManager.default.removeItem(at: file)
+            store[Keys.count] = 30
+        }
+        var later: ObservableStore?
+        // The last write follows the release.
+        while later?[Keys.count] != 30 { later = try ObservableStore(at: file) }
+        try await later?.migrate([migration])
+        #expect(later?[Keys.count] == 30 && later?.schemaVersion == 1)
+    }
+
     @Test("A numbered migration that throws has no effect", arguments: Fixture.allCases)
     func numberedFailure(fixture: Fixture) async throws {
         let store = try fixture.make(["count": 1]).open()
