@@ -23,9 +23,9 @@ package struct EntryName: Sendable, Hashable {
     /// The beginning of the names of entries that describe other entries, and are hidden from observers of all entries.
     package static let hiddenPrefix = reservedPrefix + "cloud/"
 
-    /// The name under which default values are registered.
-    var registered: String {
-        fallback ?? own
+    /// The names under which default values are registered: those of the fallback, if there is one.
+    var registered: EntryName {
+        fallback.map { EntryName(own: $0, path: path, earlier: earlierFallback) } ?? self
     }
 
     /// The name as text; for a value inside nested dictionaries, the names on the way to it, each after a `.`: `.server.port`.
@@ -73,7 +73,12 @@ package struct EntryName: Sendable, Hashable {
 
     /// Whether a value of the key's own is stored, under the present or an earlier name.
     func isStored(_ stored: (String) -> PropertyListValue?) -> Bool {
-        value(own, earlier, stored) != nil
+        value(stored) != nil
+    }
+
+    /// The value of the key's own, under the present or an earlier name.
+    func value(_ stored: (String) -> PropertyListValue?) -> PropertyListValue? {
+        value(own, earlier, stored)
     }
 
     /// The first earlier name with a value stored after the key's own one, since setting the key removes or replaces values there.
@@ -109,7 +114,7 @@ package struct EntryName: Sendable, Hashable {
 
     func entry(registered: PropertyListValue?, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
         StoredEntry(
-            stored: value(own, earlier, stored), fallback: fallback.flatMap { value($0, earlierFallback, stored) },
+            stored: value(stored), fallback: fallback.flatMap { value($0, earlierFallback, stored) },
             registered: registered)
     }
 

@@ -140,7 +140,7 @@ extension OverrideSource {
 extension EntryName {
     /// The words of the key's name, as arguments have them: `server-port`.
     var overrideWords: String {
-        ([registered] + path).map(\.overrideWords).filter { !$0.isEmpty }.joined(separator: "-")
+        ([registered.own] + path).map(\.overrideWords).filter { !$0.isEmpty }.joined(separator: "-")
     }
 }
 

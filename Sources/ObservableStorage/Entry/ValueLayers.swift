@@ -37,9 +37,9 @@ struct ValueLayers: Sendable {
         return layers
     }
 
-    /// The mandatory value of a key: its own, or else that of the key to which it falls back.
+    /// The mandatory value of a key: its own, or else that of the key to which it falls back, each under the present or an earlier name.
     func mandatory(_ name: EntryName) -> PropertyListValue? {
-        mandatory.isEmpty ? nil : name.leaf(mandatory[name.own]) ?? name.fallback.flatMap { name.leaf(mandatory[$0]) }
+        mandatory.isEmpty ? nil : name.value { mandatory[$0] } ?? name.fallback.flatMap { _ in name.registered.value { mandatory[$0] } }
     }
 
     /// Whether the default of a key would be used if nothing was stored, so that reading may store it.
@@ -49,7 +49,9 @@ struct ValueLayers: Sendable {
 
     /// The value of a key that is used while none is stored.
     func fallback(of name: EntryName) -> PropertyListValue? {
-        hasFallbacks ? name.leaf(registered[name.registered]) ?? name.leaf(defaults[name.registered]) : nil
+        guard hasFallbacks else { return nil }
+        let name = name.registered
+        return name.value { registered[$0] } ?? name.value { defaults[$0] }
     }
 
     /// The layer that has the mandatory or the registered value of a key, and where it is there; nil for another source.
@@ -58,11 +60,12 @@ struct ValueLayers: Sendable {
     ) -> (layer: WritableKeyPath<ValueLayers, ValueLayer>, name: EntryName)? {
         switch source {
         case .mandatory:
-            let isOwn = name.leaf(mandatory[name.own]) != nil
-            return (\.mandatory, EntryName(own: isOwn ? name.own : name.fallback ?? name.own, path: name.path))
+            let isOwn = name.value { mandatory[$0] } != nil
+            return (\.mandatory, (isOwn ? name : name.registered).location { mandatory[$0] })
         case .registered:
-            let isRegistered = name.leaf(registered[name.registered]) != nil
-            return (isRegistered ? \.registered : \.defaults, EntryName(own: name.registered, path: name.path))
+            let name = name.registered
+            let isRegistered = name.value { registered[$0] } != nil
+            return (isRegistered ? \.registered : \.defaults, name.location { isRegistered ? registered[$0] : defaults[$0] })
         case .override, .stored, .fallback, nil: return nil
         }
     }

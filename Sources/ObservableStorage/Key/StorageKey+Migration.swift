@@ -38,8 +38,8 @@ extension StorageKey {
     /// The value under the earlier name is the key's value while the present name has none: reading and observing use it, `isSet` is true.
     /// Reading stores nothing: an earlier version of the program still finds the value until the key is set or removed, which removes the
     /// entry of the earlier name, or until ``ObservableStore/migrateValue(of:)``. A value that an earlier version stores there afterwards is
-    /// not used, but reported once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``). Declare several of them
-    /// from the newest name to the oldest.
+    /// not used, but reported once in ``ObservableStore/failures`` (``StorageError/superseded(key:earlierName:)``). Mandatory and default
+    /// values count under the earlier name as well. Declare several of them from the newest name to the oldest.
     ///
     /// - Parameters:
     ///   - name: the earlier name.

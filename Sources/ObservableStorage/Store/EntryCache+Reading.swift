@@ -53,7 +53,7 @@ extension EntryCache {
             return Found(
                 entry: entry, source: (source, source.version), others: others.map { ($0, $0.version) },
                 isPresent: (isStored || entry.source == .mandatory) && !isOverridden
-                    && (location.own == name.own || location.own == name.fallback),
+                    && [location, layer?.name ?? location].allSatisfy { $0.own == name.own || $0.own == name.fallback },
                 revision: history?.revision ?? 0,
                 isUnconfirmed: type.flatMap { history?.isUnconfirmed($0, of: layer?.name ?? location) } ?? false,
                 superseded: name.superseded { state.entries[$0] })

@@ -103,24 +103,23 @@ extension ObservableStore {
     /// Where the value of a key comes from at present; see ``StoredValue/source``.
     nonisolated func source(of name: EntryName) -> ValueSource {
         let (entry, layers) = cache.update { ($0.entry(name), $0.layers) }
+        let location = layers.location(of: entry.source, name)
+        func file(isMandatory: Bool) -> String {
+            location.flatMap { layerFiles.file(of: $0.name.own, isMandatory: isMandatory) } ?? backend.name
+        }
         switch entry.source {
-        case .mandatory: return .mandatory(file: layerFile(of: name, isMandatory: true))
+        case .mandatory: return .mandatory(file: file(isMandatory: true))
         case .stored: return .stored
         case .fallback: return .inherited
-        case .registered where name.leaf(layers.registered[name.registered]) != nil: return .registered
-        case .registered: return .defaults(file: layerFile(of: name, isMandatory: false))
+        case .registered where location?.layer == \.registered: return .registered
+        case .registered: return .defaults(file: file(isMandatory: false))
         case .override, nil: return entry.override?.source ?? .keyDefault
         }
     }
 
-    private nonisolated func layerFile(of name: EntryName, isMandatory: Bool) -> String {
-        let names = [name.own, name.fallback].compactMap { $0 }
-        return names.lazy.compactMap { self.layerFiles.file(of: $0, isMandatory: isMandatory) }.first ?? backend.name
-    }
-
     /// Whether the value of a key is prescribed by a mandatory layer of the store; Observation tracks this.
     nonisolated func isMandatory(_ name: EntryName) -> Bool {
-        for name in [name.own, name.fallback] { name.map(cache.entry)?.access() }
+        for entry in name.all.map(cache.entry) { entry.access() }
         return cache.update { $0.layers.mandatory(name) != nil }
     }
 }

@@ -195,10 +195,10 @@ extension ObservableStore: KeyValueAccess {
     /// - Throws: ``StorageError/unencodable(key:reason:underlying:)``.
     public nonisolated func register<Value>(_ value: Value, for key: StorageKey<Value>) throws(StorageError) {
         let stored = try key.stored(value)
-        let name = key.definition.entryName
+        let name = key.definition.entryName.registered
         try cache.take { (state) throws(StorageError) in
-            let value = try name.replacing(stored, in: state.layers.registered[name.registered])
-            return state.register(value, for: name.registered)
+            let value = try name.replacing(stored, in: state.layers.registered[name.own])
+            return state.register(value, for: name.own)
         }
     }
 

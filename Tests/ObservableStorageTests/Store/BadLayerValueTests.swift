@@ -99,10 +99,10 @@ private final class Site {
         let whole = name.path.isEmpty ? value : .dictionary(level.merging(["other": .string("\(serial)")]) { $1 })
         switch layer {
         case .scene, .stored:
-            let entry = layer == .scene ? name.own : name.registered
+            let entry = layer == .scene ? name.own : name.registered.own
             store.cache.deliver(store.cache.change { $0.merge([entry: whole], origin: .external) }.deliveries)
         case .mandatory, .defaults:
-            files[layer, default: [:]][name.registered] = whole
+            files[layer, default: [:]][name.registered.own] = whole
             store.cache.deliver(store.cache.changeLayers(mandatory: files[.mandatory] ?? [:], defaults: files[.defaults] ?? [:]))
         }
     }

@@ -13,6 +13,8 @@ private struct AppKeys: KeyGroup {
     let host = StorageKey("server", "host", default: "localhost")
 }
 
+private enum Size: Int { case small = 1, large = 7 }
+
 private let proxy = StorageKey("proxy", default: "none")
 
 /// A user's file with an administrator's defaults and mandatory values.
@@ -180,6 +182,50 @@ struct LayerTests {
         }
         try await store.close()
         for told in changes { #expect(await told.reduce(into: []) { $0.append($1.newValue) } == ["one", "two"]) }
+    }
+
+    @Test("A layer's value under an earlier name of a key counts while it has none under the present name", arguments: [true, false])
+    func earlierName(isMandatory: Bool) async throws {
+        let files = try Files()
+        let (layer, renamed) = (isMandatory ? files.mandatory : files.defaults, proxy.renamed(from: "oldProxy"))
+        try files.write(["oldProxy": "one"], to: layer)
+        let store = try files.open()
+        let (stored, scene) = (store.stored(renamed), SceneStore(sceneID: "main", base: store))
+        func source() -> ValueSource { isMandatory ? .mandatory(file: layer.path) : .defaults(file: layer.path) }
+        #expect((stored.value, stored.source, store.snapshot[renamed], scene[renamed]) == ("one", source(), "one", "one"))
+        #expect(store[proxy] == "none" && stored.isMandatory == isMandatory)
+        if isMandatory {
+            #expect(throws: StorageError.mandatory(key: "proxy")) { try stored.set("mine") }
+            await #expect(throws: StorageError.mandatory(key: "proxy")) { try await store.update { $0[renamed] = "mine" } }
+        }
+        let (changes, tracked) = (stored.changes, Recorder<String>())
+        withObservationTracking {
+            #expect(stored.isMandatory == isMandatory && stored.value == "one")
+        } onChange: {
+            tracked.record("tracked")
+        }
+        for entries in [["oldProxy": "two"], ["oldProxy": "hidden", "proxy": "three"], ["oldProxy": "four"]] as [PropertyListValue] {
+            try files.write(entries, to: layer)
+            try await store.reload()
+        }
+        #expect(stored.value == "four" && stored.source == source() && tracked.elements == ["tracked"])
+        try await store.close()
+        #expect(await changes.reduce(into: []) { $0.append($1.newValue) } == ["two", "three", "four"])
+    }
+
+    @Test("An invalid value of a layer under an earlier name leaves the previous one in effect, for keys with that name only")
+    func earlierNameInvalid() async throws {
+        let files = try Files()
+        let size = StorageKey("size", codec: .rawValue, default: Size.small)
+        let renamed = size.renamed(from: "oldSize")
+        try files.write(["oldSize": 7], to: files.mandatory)
+        try files.write(["size": 1], to: files.user)
+        let store = try files.open()
+        #expect((store[renamed], store[size]) == (.large, .small))
+        try files.write(["oldSize": "no size"], to: files.mandatory)
+        try await store.reload()
+        #expect((store[renamed], store[size]) == (.large, .small))
+        #expect(await store.failures.first { _ in true } != nil)
     }
 
     @Test("A value inside a dictionary that is removed is told as the default beside a registered dictionary without it")
