@@ -113,7 +113,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
             paths.object(at: path) {
                 let key = keys[keyPath: path]
                 return trackedKeys.object(of: key.number, limit: KeyPathTable.limit) {
-                    let named = byNumber[key.number] as? StorageKey<Value> ?? naming.apply(to: key)
+                    let named = byNumber[key.number] as? StorageKey<Value> ?? keys.naming(at: path, in: naming).apply(to: key)
                     return TrackedKey(checked(named).definition, in: cache)
                 }
             })
@@ -128,8 +128,8 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     func group<Group: KeyGroup>(_ path: KeyPath<Keys, Group>) -> KeyTable<Group> {
         paths.object(at: path) {
             let group = keys[keyPath: path]
-            return KeyTable<Group>(
-                group, naming: naming.inside(group.prefix), in: cache, inside: (byNumber, rules), isChecked: isChecked)
+            let naming = keys.naming(at: path, in: naming).inside(group.prefix)
+            return KeyTable<Group>(group, naming: naming, in: cache, inside: (byNumber, rules), isChecked: isChecked)
         }
     }
 }

@@ -8,6 +8,7 @@ private struct DebugKeys: KeyGroup {
     let showConsole = StorageKey("showConsole", default: false)
     let odd = StorageKey("a/b~c", default: 0)
     let renamed = StorageKey("now", default: 0).renamed(from: "before")
+    var level: StorageKey<Int> { .init(default: 0) }
 }
 
 private struct AppKeys: KeyGroup {
@@ -15,6 +16,7 @@ private struct AppKeys: KeyGroup {
     var volume: StorageKey<Double> { .init(default: 0.8) }
     var note: StorageKey<String?> { .init() }
     let debug = DebugKeys()
+    var computed: DebugKeys { DebugKeys() }
 }
 
 private struct RepeatedKeys: KeyGroup {
@@ -82,6 +84,26 @@ struct KeyNamesTests {
         settings.note = "n"
         #expect(store.entries == ["volume": 0.5, "note": "n"])
         #expect(settings.stored(\.volume).key.name == "volume")
+    }
+
+    @Test("A computed key of a nested group has the group's prefix, also by one key path", arguments: Fixture.allCases)
+    func computedInNested(fixture: Fixture) throws {
+        let settings = KeyedStore<AppKeys>(try fixture.make().open())
+        settings.debug.level = 2
+        #expect(settings.stored(\.debug.level).value == 2 && settings.snapshot.debug.level == 2)
+        #expect(settings.stored(\.debug.level).key.name == "debug/level")
+        #expect(settings.computed.stored(\.odd).key.name == "debug/a~1b~0c")
+        #expect(settings.computed.stored(\.level).key.name == "debug/level")
+    }
+
+    @Test("A key path through a group that is no stored property ends the process: the path does not have the group's prefix")
+    func throughComputedGroup() async {
+        await #expect(processExitsWith: .failure) {
+            _ = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend())).stored(\.computed.odd)
+        }
+        await #expect(processExitsWith: .failure) {
+            _ = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend())).stored(\.computed.level)
+        }
     }
 
     @Test("Two keys with one name are reported when the group is used", arguments: Fixture.allCases)
