@@ -139,11 +139,19 @@ extension KeyTable {
         }
     }
 
-    /// The names that several keys have, or that are those of types.
+    /// The names that several keys have, or that are those of types, or of values of scenes.
     var invalidNames: [StorageError] {
         var names: Set<[String]> = []
         let repeated = storageKeys.map(\.entryName).filter { !names.insert([$0.own] + $0.path).inserted }
-        return repeated.map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) } + keys.namesOfTypes
+        let ofScenes = storageKeys.compactMap { key in
+            key.foreignSceneID.map {
+                StorageError.invalidConfiguration(
+                    item: "the key \"\(key.entryName.text)\"",
+                    reason: "its name is that of a value of the scene \"\($0)\", with which it is removed",
+                    remedy: "give it, or its group, a name that does not begin with \(KeyScope.folder)/")
+            }
+        }
+        return repeated.map { .repeatedName(key: $0.text, group: String(describing: Keys.self)) } + keys.namesOfTypes + ofScenes
     }
 
     fileprivate func unknownNames(in snapshot: StoreSnapshot, allowing isAllowed: (String) -> Bool) -> [StorageError] {

@@ -18,7 +18,7 @@ public struct KeyedStore<Keys: KeyGroup>: Sendable {
     /// Creates access to a store through a group of keys.
     ///
     /// Two keys of the group with the same name are an error, reported in the store's `failures`, and so is the name of a type, which a key
-    /// in a stored property has that is created without a name.
+    /// in a stored property has that is created without a name, and that of a scene's value, `scenes/ID/NAME`.
     ///
     /// - Parameters:
     ///   - store: the store with the values.

@@ -55,6 +55,10 @@ extension AnyStorageKey {
     var number: UInt64 { storageKey.definition.id }
     var entryName: EntryName { storageKey.definition.entryName }
     package var isSecret: Bool { storageKey.isSecret }
+    /// The scene with whose values the key's entry is removed, although it is no key of a scene.
+    var foreignSceneID: String? {
+        storageKey.definition.scope == nil ? KeyScope.sceneID(ofEntry: entryName.own) : nil
+    }
     var isNamedByFunction: Bool { storageKey.definition.traits.isNamedByFunction }
 
     func named(by naming: KeyNaming) -> any AnyStorageKey {

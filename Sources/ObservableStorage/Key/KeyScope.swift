@@ -13,6 +13,16 @@ struct KeyScope: Sendable, Hashable {
 
     /// The stored form of nil in a scope, which is that of a keyed archive: a property list cannot represent nil.
     static let storedNil = PropertyListValue.string("$null")
+
+    /// The identifier of the scene to which the entry of a name belongs; nil if it belongs to none.
+    static func sceneID(ofEntry name: String) -> String? {
+        // By bytes: the text after a separator can begin with a combining mark, which forms one character with it.
+        let parts = name.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].elementsEqual(folder.utf8) else { return nil }
+        let sceneID = KeyPrefix.unescaped(String(Substring(parts[1])))
+        // A name that this library does not write belongs to no scene.
+        return sceneID.flatMap { KeyPrefix([folder, $0]).contains(name) ? $0 : nil }
+    }
 }
 
 /// The discarded scopes of a store, each with a number that increases each time.

@@ -14,7 +14,8 @@ import PropertyListCoding
 public struct StorageKey<Value: Sendable>: Sendable {
     let definition: KeyDefinition<Value>
 
-    /// The entry's name in the property list. Any text; `.` and `/` have no meaning.
+    /// The entry's name in the property list. Any text; `.` and `/` have no meaning, except that `scenes/ID/NAME` is the
+    /// name of a value of a scene; see ``SceneStore``.
     ///
     /// For a value inside nested dictionaries, the path to it, with a `.` before each name: `.server.port`, whereas `server.port` is the
     /// name of an entry. In a path, `.` and `\` in a name are written as `\.` and `\\`.

@@ -29,26 +29,16 @@ extension ObservableStore {
     }
 
     private nonisolated func discardScenes(where isDiscarded: @escaping @Sendable (String) -> Bool) {
-        discard { name in SceneStore.sceneID(ofEntry: name).flatMap { isDiscarded($0) ? SceneStore.prefix($0) : nil } }
+        discard { name in KeyScope.sceneID(ofEntry: name).flatMap { isDiscarded($0) ? SceneStore.prefix($0) : nil } }
     }
 
     /// The identifiers of the scenes with stored values, in no particular order.
     public nonisolated var sceneIDs: Set<String> {
-        Set(entries.keys.compactMap(SceneStore.sceneID(ofEntry:)))
+        Set(entries.keys.compactMap(KeyScope.sceneID(ofEntry:)))
     }
 }
 
 extension SceneStore {
     /// Begins the identifiers of `storedScene()`, which are no sessions'.
     static let prefixOfViews = "SwiftUI."
-
-    /// The identifier of the scene to which the entry of a name belongs; nil if it belongs to none.
-    static func sceneID(ofEntry name: String) -> String? {
-        // By bytes: the text after a separator can begin with a combining mark, which forms one character with it.
-        let parts = name.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].elementsEqual(KeyScope.folder.utf8) else { return nil }
-        let sceneID = KeyPrefix.unescaped(String(Substring(parts[1])))
-        // A name that this library does not write belongs to no scene.
-        return sceneID.flatMap { prefix($0).contains(name) ? $0 : nil }
-    }
 }

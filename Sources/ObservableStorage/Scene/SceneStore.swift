@@ -80,9 +80,8 @@ public struct SceneStore: Sendable {
     public nonisolated(nonsending) func importEntries(
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
-        let (scope, prefix) = (scope, scope.prefix)
-        if base.cache.update({ $0.discardedScopes.contains(scope) }) { throw StorageError.discardedScene(key: prefix.name(name)) }
-        try await base.importEntries(from: backend, once: prefix.name(name)) { transform($0).map(prefix.name) }
+        let prefix = scope.prefix
+        try await base.importEntries(from: backend, once: prefix.name(name), in: scope) { transform($0).map(prefix.name) }
     }
 
     /// Removes all values of the scene, as ``ObservableStore/reset()`` does, so that it inherits the application's values again.

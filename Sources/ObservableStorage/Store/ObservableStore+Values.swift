@@ -176,11 +176,12 @@ extension ObservableStore: KeyValueAccess {
         }
     }
 
-    /// Removes the entries of scopes, and accepts no values there until they are opened again; see
-    /// ``EntryCacheState/discard(_:_:)``.
+    /// Removes the entries of scopes and the records of imports into them; see ``EntryCacheState/discard(_:_:)``.
     nonisolated func discard(_ known: KeyPrefix? = nil, _ scope: @escaping @Sendable (String) -> KeyPrefix?) {
         reporting { () throws(StorageError) in
-            try synchronizer.change { (state) throws(StorageError) in try state.discard(known, scope) }
+            try synchronizer.change { (state) throws(StorageError) in
+                try state.forgetImports { scope($0) != nil } + state.discard(known, scope)
+            }
         }
     }
 

@@ -19,7 +19,7 @@ public struct StoreMigration: Sendable {
 
 extension ObservableStore {
     private static let schemaVersionKey = StorageKey("ObservableStorage.version", default: 0)
-    private static let importsKey = StorageKey<[String]>("ObservableStorage.imports", default: [])
+    fileprivate static let importsKey = StorageKey<[String]>("ObservableStorage.imports", default: [])
 
     /// The names of the entries that record what was done once: without them, migrations would convert values that were set since.
     static let records: Set<String> = [schemaVersionKey.name, importsKey.name]
@@ -83,14 +83,26 @@ extension ObservableStore {
     public nonisolated(nonsending) func importEntries(
         from backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String? = { $0 }
     ) async throws {
+        try await importEntries(from: backend, once: name, in: nil, naming: transform)
+    }
+
+    /// The same for entries in a scope, unless it is discarded before they are stored.
+    nonisolated(nonsending) func importEntries(
+        from backend: any StorageBackend, once name: String, in scope: KeyScope?, naming transform: @Sendable (String) -> String?
+    ) async throws {
         try requireOriginalProcess()
+        try requireOpen(scope, forImport: name)
         guard !storedRecord(Self.importsKey).contains(name) else { return }
-        try await copyEntries(of: backend, once: name, naming: transform)
+        try await copyEntries(of: backend, once: name, in: scope, naming: transform)
+    }
+
+    private nonisolated func requireOpen(_ scope: KeyScope?, forImport name: String) throws(StorageError) {
+        if let scope, cache.update({ $0.discardedScopes.contains(scope) }) { throw .discardedScene(key: name) }
     }
 
     /// Runs on no actor: there may be many entries.
     private nonisolated func copyEntries(
-        of backend: any StorageBackend, once name: String, naming transform: @Sendable (String) -> String?
+        of backend: any StorageBackend, once name: String, in scope: KeyScope?, naming transform: @Sendable (String) -> String?
     ) async throws {
         let entries = try await backend.loadEntries()
         // Its records are about its own entries.
@@ -99,6 +111,8 @@ extension ObservableStore {
         // Not recorded: each new scene may import, and the list of imports would grow with them.
         guard !imported.isEmpty else { return }
         try await update(origin: .migration) { transaction in
+            try requireOpen(scope, forImport: name)
+            if let scope { transaction.addScope(scope) }
             let stored = transaction.withoutLayers
             guard !stored[Self.importsKey].contains(name) else { return }
             for (name, value) in imported {
@@ -107,6 +121,25 @@ extension ObservableStore {
             }
             stored[Self.importsKey].append(name)
         }
+        do throws(StorageError) {
+            try requireOpen(scope, forImport: name)
+        } catch {
+            // Its entries were removed when they had been stored.
+            try synchronizer.change { (state) throws(StorageError) in try state.forgetImports { $0 == name } }
+            throw error
+        }
+    }
+}
+
+extension EntryCacheState {
+    /// Removes the records of imports, as one revision, so that these may be repeated.
+    mutating func forgetImports(where isForgotten: (String) -> Bool) throws(StorageError) -> [EntryChange] {
+        let name = ObservableStore.importsKey.name
+        guard case .array(let imports)? = entries[name] else { return [] }
+        let kept = imports.filter { if case .string(let name) = $0 { !isForgotten(name) } else { true } }
+        guard kept.count < imports.count else { return [] }
+        // Another process may have added one meanwhile, which must not be lost.
+        return try edit([name: kept.isEmpty ? nil : .array(kept)], condition: [name: .array(imports)])
     }
 }
 

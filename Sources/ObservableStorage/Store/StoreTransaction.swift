@@ -125,7 +125,7 @@ public struct StoreTransaction: KeyValueAccess {
         if key.definition.scope != nil || !layers.mandatory.isEmpty {
             try cache.update { (state) throws(StorageError) in try state.requireSettable(key.definition) }
         }
-        if let scope = key.definition.scope { contents.scopes.insert(scope) }
+        if let scope = key.definition.scope { addScope(scope) }
         let stored = try key.stored(value, in: backend)
         for rule in key.definition.traits.rules where rule.cache == cache.id { addRule(rule) }
         try edit(key, stored)
@@ -168,6 +168,9 @@ public struct StoreTransaction: KeyValueAccess {
     func addRule(_ rule: any ValueRule) {
         if !contents.rules.contains(where: { $0 === rule }) { contents.rules.append(rule) }
     }
+
+    /// Removes the entries of the transaction in a scope if that is discarded before they are stored.
+    func addScope(_ scope: KeyScope) { contents.scopes.insert(scope) }
 
     /// Runs the closure of the transaction, and checks its values by the rules that were added.
     mutating func run<Result, Failure: Error>(_ body: (inout StoreTransaction) throws(Failure) -> Result) throws(Failure) -> Result {

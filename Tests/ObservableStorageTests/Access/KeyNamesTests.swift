@@ -19,6 +19,17 @@ private struct AppKeys: KeyGroup {
     var computed: DebugKeys { DebugKeys() }
 }
 
+private struct SceneNames: KeyGroup {
+    let prefix: String? = "scenes"
+    let nested = NestedKeys()
+    let plain = StorageKey("main", default: 0)
+
+    struct NestedKeys: KeyGroup {
+        let prefix: String? = "main"
+        let zoom = StorageKey("zoom", default: 1.0)
+    }
+}
+
 private struct RepeatedKeys: KeyGroup {
     let first = StorageKey("same", default: 0)
     let second = StorageKey("same", default: "")
@@ -104,6 +115,17 @@ struct KeyNamesTests {
         await #expect(processExitsWith: .failure) {
             _ = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend())).stored(\.computed.level)
         }
+    }
+
+    @Test("A key of a group that is named like a value of a scene is reported, as it is removed with the scene")
+    func namedLikeSceneValue() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<SceneNames>(store)
+        #expect(throws: StorageError.self) { try settings.check() }
+        _ = KeyedStore<SceneNames>(SceneStore(sceneID: "main", base: store))
+        try await store.close()
+        let failures = await store.failures.reduce(into: [String]()) { $0.append("\($1)") }
+        #expect(failures.count == 1 && failures[0].contains("the key \"scenes/main/zoom\": cannot be used: its name is that of a value"))
     }
 
     @Test("Two keys with one name are reported when the group is used", arguments: Fixture.allCases)

@@ -122,6 +122,31 @@ struct DiscardedSceneTests {
         #expect((scene[Keys.count], handle.value, settings.count) == (9, 9, 9))
     }
 
+    @Test("An import into a scene that is discarded meanwhile leaves neither entries nor a record", arguments: [true, false])
+    func importing(isBeforeCommit: Bool) async throws {
+        let backend = UnreliableBackend(InMemoryBackend(["count": 9, "scenes/two/count": 2]))
+        let store = try ObservableStore(backend: backend)
+        let (scene, old) = (SceneStore(sceneID: "one", base: store), InMemoryBackend(["count": 5]))
+        try await store.importEntries(from: InMemoryBackend(["count": 5]), once: "application")
+        if !isBeforeCommit { backend.pause { store.discard(sceneID: "one") } }
+        await #expect(throws: StorageError.discardedScene(key: "scenes/one/import")) {
+            try await scene.importEntries(from: old, once: "import") { name in
+                if isBeforeCommit { store.discard(sceneID: "one") }
+                return name
+            }
+        }
+        backend.pause(nil)
+        try await store.flush()
+        let record = ["ObservableStorage.imports": ["application"]] as [String: PropertyListValue]
+        #expect(try backend.load().values == rest.merging(record) { $1 })
+        let next = SceneStore(sceneID: "one", base: store)
+        try await next.importEntries(from: old, once: "import")
+        #expect(next[Keys.count] == 5)
+        store.discard(sceneID: "one")
+        try await store.flush()
+        #expect(try backend.load().values == rest.merging(record) { $1 })
+    }
+
     @Test("A setter of a discarded scene that cannot throw reports the error, and changes nothing")
     func properties() async throws {
         let scene = SceneStore(sceneID: "one", base: store, writesThrough: true)
