@@ -40,8 +40,8 @@ extension PropertyListValue {
     }
 
     private static func error(_ value: Any, at path: String) -> PropertyListError {
-        let place = path.isEmpty ? "" : "\(path): "
-        return PropertyListError(offset: nil, reason: "\(place)a property list cannot represent this \(type(of: value))")
+        let prefix = path.isEmpty ? "" : "\(path): "
+        return PropertyListError(offset: nil, reason: "\(prefix)a property list cannot represent this \(type(of: value))")
     }
 
     /// The value as Foundation's serializations return it: a `String`, `Bool`, `Date`, `Data`, `[Any]`, `[String: Any]`, a `Double` for a real,

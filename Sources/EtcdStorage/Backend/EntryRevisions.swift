@@ -28,7 +28,6 @@ struct EntryRevisions: Sendable {
         revisions.reserveCapacity(capacity)
     }
 
-    /// The names of the duplicates.
     var duplicateNames: [[UInt8]: String] { duplicates.mapValues(\.name) }
 
     /// The key of an entry: its present one if it is stored.

@@ -24,8 +24,8 @@ struct EtcdFailure: Error, Sendable, Hashable {
 
     /// Creates the failure of a successful call whose response cannot be decoded.
     init(unreadable reason: String, at offset: Int? = nil, isResponseTooLarge: Bool = false) {
-        let place = offset.map { " (at byte \($0))" } ?? ""
-        self.init(code: nil, message: "the response cannot be read: \(reason)\(place)", isResponseTooLarge: isResponseTooLarge)
+        let position = offset.map { " (at byte \($0))" } ?? ""
+        self.init(code: nil, message: "the response cannot be read: \(reason)\(position)", isResponseTooLarge: isResponseTooLarge)
     }
 
     /// Creates the failure of a successful call whose response a member of etcd never sends.
@@ -87,7 +87,6 @@ extension EtcdFailure {
         return ["invalid auth token", "user name is empty", "revision of auth store is old"].contains { message.contains($0) }
     }
 
-    /// Authentication is disabled, so that there are no tokens.
     var isAuthenticationDisabled: Bool { code == 9 && message.contains("authentication is not enabled") }
 
     var isPermissionDenied: Bool { code == 7 }

@@ -62,7 +62,7 @@ struct AccessControlList: Sendable, Hashable {
         return adapted
     }
 
-    /// Whether it grants writing to the owner of another file, as far as that can be told from the owner and the group of that file.
+    /// Whether it grants writing to the owner of another file, as far as the owner and the group of that file show.
     ///
     /// - Parameters:
     ///   - list: the status of the file that has this list.

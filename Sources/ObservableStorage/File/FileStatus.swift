@@ -122,7 +122,6 @@ struct FileStatus: Sendable, Hashable {
 }
 
 extension FileStatus {
-    /// The type of a file.
     enum FileType: Sendable, Hashable {
         case file, folder, link, pipe, socket, device, other
 

@@ -188,9 +188,9 @@ extension Journal {
         after earlier: JournalState? = nil, insteadOf inode: UInt64? = nil, at target: ResolvedPath
     ) throws -> JournalState? {
         let status = try list.calls.writing(list.name) { () throws(SystemError) in try list.calls.status(at: target) }
-        let made: (file: JournalFile, records: JournalRecords)?
+        let new: (file: JournalFile, records: JournalRecords)?
         do throws(StorageError) {
-            made = try JournalFile.make(
+            new = try JournalFile.make(
                 of: target, history: history, first: first, records, after: earlier, insteadOf: inode, besides: status,
                 protection: list.configuration.protection, calls: list.calls)
         } catch {
@@ -198,7 +198,7 @@ extension Journal {
             if let status { try list.calls.requireWritable(status, at: target) }
             throw error
         }
-        guard let (file, written) = made else { return nil }
+        guard let (file, written) = new else { return nil }
         var state = JournalState(file, written, after: earlier)
         if state.entries == nil, let base { state.load(base.entries, of: base.list) }
         remember(state)

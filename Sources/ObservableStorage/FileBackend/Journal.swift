@@ -156,7 +156,7 @@ final class Journal: Sendable {
     /// - Parameter reported: the revision that was last reported to the store, or nil; afterwards the current one.
     func event(of target: ResolvedPath, since reported: inout StorageRevision?) -> StorageEvent? {
         do {
-            // Whoever watches the list is told when its path leads elsewhere.
+            // The watcher of the list reports that its path leads elsewhere.
             let (found, status) = try list.keptTarget() ?? (list.target(), nil)
             guard found == target, case .current(let state) = try view(at: found, status).view else { return .changed }
             defer { reported = state.storageRevision }

@@ -45,7 +45,7 @@ extension ListFile {
 
     /// Renames a draft to the path; returns false if the file has changed.
     ///
-    /// - Parameter isReported: whether the store that watches the list is told.
+    /// - Parameter isReported: whether the change is reported to the store that watches the list.
     func rename(_ draft: ListDraft, isReported: Bool = false) throws(StorageError) -> Bool {
         guard !isReported, let watcher = currentWatch?.watcher else { return try draft.replacement.replace() }
         var isReplaced = false

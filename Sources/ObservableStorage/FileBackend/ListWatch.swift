@@ -1,6 +1,6 @@
 import Dispatch
 
-/// The watchers of a list and of its journal, which are not told of what the store that watches them writes.
+/// The watchers of a list and of its journal, which do not report what the store that watches them writes.
 final class ListWatch: Sendable {
     // The first watcher is nil before the watch has started, and set before its first event; all is nil after the watch was cancelled.
     private let state: Lock<(list: FileWatcher?, target: ResolvedPath?, journal: FileWatcher?)?> = Lock((nil, nil, nil))

@@ -164,7 +164,7 @@ public final class PropertyListFile: BlockingStorageBackend {
                 if let event { report(event) }
             case .recovered: break
             case .fallback(let error):
-                // What prevents watching the list usually affects its journal as well, which may be told of it first.
+                // What prevents watching the list usually affects its journal as well, whose watcher may report it first.
                 watch?.watcher?.session.receive(.rerouted)
                 queue.async { [weak watch] in
                     if watch?.watcher?.mechanism != .polling { report(.failed(error)) }

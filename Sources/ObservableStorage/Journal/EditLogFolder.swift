@@ -86,15 +86,15 @@ extension EditLogFolder {
     func objection() throws(SystemError) -> String? {
         if let objection = ownerObjection(try calls.status(at: list)) { return objection }
         do throws(SystemError) {
-            var place = list.sibling(".")
+            var writtenFolder = list.sibling(".")
             do throws(SystemError) {
                 let folder = try calls.enter(list.editLogs)
                 if let objection = try objection(to: folder) { return objection }
-                place = ResolvedPath(".", in: folder)
+                writtenFolder = ResolvedPath(".", in: folder)
             } catch let error where error.code == ENOENT {
                 // It can be made.
             }
-            try calls.uninterrupted { () throws(SystemError) in try calls.checkWriting(place) }
+            try calls.uninterrupted { () throws(SystemError) in try calls.checkWriting(writtenFolder) }
             return nil
         } catch let error where error.code == EMFILE || error.code == ENFILE {
             // It is not the location that prevents it, and a present log needs no other descriptor.

@@ -25,7 +25,6 @@ struct EditLogHalf {
         (self.start, position, end) = (start + base, start + base, start + base + size)
     }
 
-    /// The number of the half.
     var number: Int { base == 0 ? 0 : 1 }
 
     /// The size of the records.

@@ -76,9 +76,9 @@ extension JournalFile {
             let acl = try calls.accessControlList(at: list, status)
             let temporary = try TemporaryFile.make(beside: list, successorOf: status, acl: acl, calls: calls, step: &step)
             let descriptor = temporary.descriptor
-            var made: (file: JournalFile, records: JournalRecords)?
+            var result: (file: JournalFile, records: JournalRecords)?
             defer {
-                if made == nil {
+                if result == nil {
                     calls.discardFile(temporary.path)
                     calls.discard(descriptor)
                 }
@@ -125,8 +125,8 @@ extension JournalFile {
             let file = JournalFile(
                 of: list, header, inode: inode, location: location, descriptor, madeBesides: status, synchronizedTo: written.end,
                 calls: calls)
-            made = (file, written)
-            return made
+            result = (file, written)
+            return result
         }
     }
 }

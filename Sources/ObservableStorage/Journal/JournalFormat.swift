@@ -47,7 +47,6 @@ enum JournalFormat {
     }
 }
 
-/// The header of a journal.
 struct JournalHeader: Sendable, Equatable {
     static let size = 64
     /// `plJRNL01`, in which the digits are the version.
@@ -117,7 +116,6 @@ extension UnsafeRawBufferPointer {
         return difference != 0 && difference << 16 == 0
     }
 
-    /// Whether all bytes are zero.
     var isZero: Bool {
         guard let first, let start = baseAddress else { return true }
         // Each byte is equal to the next one: a commit looks at 12 KB, for which a loop takes a twentieth of its instructions.

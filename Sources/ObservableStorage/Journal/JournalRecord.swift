@@ -1,7 +1,6 @@
 import FoundationSubset
 import PropertyListCoding
 
-/// One record of a journal.
 enum JournalRecord: Sendable, Equatable {
     /// Edits that were made together.
     indirect case commit(JournalCommit)

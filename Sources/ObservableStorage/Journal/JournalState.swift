@@ -40,7 +40,6 @@ struct JournalState: Sendable {
     /// The commits that the list in place lacks.
     var commits: FlattenSequence<[[JournalCommit]]> { parts.joined() }
 
-    /// The revision of the storage.
     var storageRevision: StorageRevision {
         StorageRevision(history: file.header.historyName, number: revision)
     }

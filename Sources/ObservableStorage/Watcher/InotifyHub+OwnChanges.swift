@@ -19,7 +19,7 @@
         /// - Returns: nil if they are reported, because other subscribers need them, or the path leads elsewhere.
         func pause(_ events: UInt32, of key: WatchKey, at path: String, for subscriber: InotifyRegistration) -> (@Sendable () -> Void)? {
             let (others, disturbed) = state.withLock { state -> (OtherNames?, [Int32]) in
-                guard let names = state.table.names(besides: key, of: subscriber, most: Self.maximumNames) else {
+                guard let names = state.table.names(besides: key, of: subscriber, limit: Self.maximumNames) else {
                     return (nil, [])
                 }
                 let others = names.map { ($0.name, $0.subscribers, files.statusOrNil(at: ResolvedPath($0.name, in: path))?.identity) }

@@ -46,7 +46,7 @@
             (watches[watch] ?? [:]).values.reduce(0) { $1.values.reduce($0) { $0 | $1.mask } }
         }
 
-        /// Whether all of some events of a watch are needed. There may be thousands of subscribers in a folder, of which the first mostly tell.
+        /// Whether all of some events of a watch are needed. There may be thousands of subscribers in a folder, of which the first ones usually need them.
         func needs(_ events: UInt32, of watch: Int32) -> Bool {
             var rest = events
             if rest == 0 { return true }
@@ -62,7 +62,7 @@
         /// The other names in a watched folder, with their subscribers; nil if there are more than a limit, if a key has other subscribers
         /// than one, or if the folder itself has any.
         func names(
-            besides key: WatchKey, of subscriber: InotifyRegistration, most limit: Int
+            besides key: WatchKey, of subscriber: InotifyRegistration, limit: Int
         ) -> [(name: String, subscribers: [InotifyRegistration])]? {
             guard let names = watches[key.watch], names.count <= limit + 1, let own = names[key.name], own.count == 1,
                 own[ObjectIdentifier(subscriber)] != nil

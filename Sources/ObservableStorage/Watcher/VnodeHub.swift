@@ -31,7 +31,6 @@ final class VnodeHub: Sendable {
             }
         }
 
-        /// The events of the path.
         func events(_ mask: DispatchSource.FileSystemEvent) -> PathEvents {
             var events: PathEvents = []
             if self == .file, !mask.isDisjoint(with: [.write, .extend, .attrib]) { events.insert(.modified) }

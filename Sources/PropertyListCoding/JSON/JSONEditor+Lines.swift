@@ -107,21 +107,21 @@ extension JSONEditor {
     ) throws(PropertyListError) {
         guard let model = frame.children.last else { return }
         var (layout, before) = (layout(in: frame, margin: nil, depth: depth), [UInt8]())
-        let place: Int
+        let position: Int
         if let line = model.line {
             layout = self.layout(in: frame, margin: text(line.indentation), depth: depth)
             before = layout.lineEnding + layout.margin
-            place = endOfChildren(frame, before: close)
+            position = endOfChildren(frame, before: close)
         } else {
             // Before comments, which may be about the last child.
-            place = survivor.comma.map { $0 + 1 } ?? survivor.end
+            position = survivor.comma.map { $0 + 1 } ?? survivor.end
             let gap = model.anchor..<min(model.start, model.anchor + TextLine.longestWhiteSpace)
             before = frame.children.count > 1 && text(gap).allSatisfy({ $0 == 0x20 || $0 == 0x09 }) ? text(gap) : layout.space
         }
         if survivor.comma == nil { changes.replace(survivor.end..<survivor.end, with: [0x2C]) }
         var text = try members(additions, before: before, in: layout)
         if model.comma != nil { text.append(0x2C) }
-        changes.replace(place..<place, with: text)
+        changes.replace(position..<position, with: text)
     }
 
     /// Adds the first children of a container.
@@ -132,16 +132,16 @@ extension JSONEditor {
         let beginsLine = bytes.line(of: close, after: start) != nil
         guard beginsLine || !frame.isOnLineOfParent else {
             let layout = layout(in: frame, margin: nil, depth: depth)
-            let place = bytes.startOfSpaces(before: close, after: start)
+            let position = bytes.startOfSpaces(before: close, after: start)
             let members = try members(additions, before: layout.space, in: layout)
             // After a comment, a space is needed.
-            return changes.replace(place..<close, with: place == start ? members.dropFirst(layout.space.count) : members)
+            return changes.replace(position..<close, with: position == start ? members.dropFirst(layout.space.count) : members)
         }
         let layout = layout(in: frame, margin: text(frame.margin) + frame.unit, depth: depth)
         var members = try members(additions, before: layout.lineEnding + layout.margin, in: layout)
-        let place = endOfChildren(frame, before: close)
+        let position = endOfChildren(frame, before: close)
         if !beginsLine { members += layout.lineEnding + text(frame.margin) }
-        changes.replace(place..<(beginsLine ? place : close), with: members)
+        changes.replace(position..<(beginsLine ? position : close), with: members)
     }
 
     /// The offset at which lines are added at the end of a container: the end of the line before its closing bracket, or else before the

@@ -79,12 +79,12 @@
             var table = InotifyTable()
             let own = WatchKey(watch: 1, name: "a")
             for name in ["b", "c"] { table.insert(second, for: WatchKey(watch: 1, name: name), UInt32(IN_CREATE)) }
-            #expect(table.names(besides: own, of: first, most: 2) == nil)
+            #expect(table.names(besides: own, of: first, limit: 2) == nil)
             table.insert(first, for: own, UInt32(IN_CREATE))
-            #expect(table.names(besides: own, of: first, most: 2)?.map(\.name).sorted() == ["b", "c"])
-            #expect(table.names(besides: own, of: first, most: 1) == nil)
+            #expect(table.names(besides: own, of: first, limit: 2)?.map(\.name).sorted() == ["b", "c"])
+            #expect(table.names(besides: own, of: first, limit: 1) == nil)
             table.insert(second, for: own, UInt32(IN_CREATE))
-            #expect(table.names(besides: own, of: first, most: 2) == nil)
+            #expect(table.names(besides: own, of: first, limit: 2) == nil)
         }
 
         private func subscriber() -> InotifyRegistration {
