@@ -61,9 +61,7 @@ extension PropertyListValue {
         default: 0
         }
     }
-}
 
-extension PropertyListValue {
     /// The bytes of a text or of data, or of those in a container of few children, which may be long.
     var longLeafSize: Int {
         switch self {

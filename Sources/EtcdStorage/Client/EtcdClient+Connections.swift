@@ -74,15 +74,7 @@ extension EtcdClient {
         }
         return try await HTTP2Connection.open(endpoint, on: executor, deadline: deadline, filter: filter)
     }
-}
 
-/// The result of what several calls wait for.
-final class Future<Value: Sendable, Failure: Error>: Sendable {
-    /// Nil until it is known.
-    fileprivate let result = Lock<Result<Value, Failure>?>(nil)
-}
-
-extension EtcdClient {
     /// Waits for a result; returns nil at the deadline, or when the task is cancelled.
     func result<Value, Failure>(of future: Future<Value, Failure>, until deadline: Instant) async -> Result<Value, Failure>? {
         if let result = future.result.withLock({ $0 }) { return result }
@@ -94,4 +86,10 @@ extension EtcdClient {
         future.result.withLock { $0 = result }
         waiter.wakeFinished()
     }
+}
+
+/// The result of what several calls wait for.
+final class Future<Value: Sendable, Failure: Error>: Sendable {
+    /// Nil until it is known.
+    fileprivate let result = Lock<Result<Value, Failure>?>(nil)
 }

@@ -12,9 +12,18 @@ struct AbsolutePath: Sendable {
 
     /// Resolves a relative path against the current working folder.
     ///
+    /// - Parameter file: the name in errors; nil for the path.
     /// - Throws: ``StorageError/unreadable(file:reason:edits:)``
-    init(_ path: String, calls: FileSystemCalls = .live) throws(StorageError) {
-        try self.init(path, of: path, calls: calls)
+    init(_ path: String, of file: String? = nil, calls: FileSystemCalls = .live) throws(StorageError) {
+        let file = file ?? path
+        guard !path.isEmpty else { throw .unreadable(file: file, reason: SystemError(ENOENT).reason) }
+        guard !path.utf8.contains(0) else { throw Self.containsNUL(file) }
+        let absolute = try Self.fromRoot(path, of: file, calls: calls)
+        let names = absolute.utf8.split(separator: Self.separator, omittingEmptySubsequences: false).map { Substring($0) }
+        guard let last = names.last, !["", ".", ".."].contains(last) else {
+            throw .unreadable(file: file, reason: "its path names a folder")
+        }
+        text = "/" + names.filter { !["", "."].contains($0) }.joined(separator: "/")
     }
 
     /// The path of a file URL; a relative one is resolved against the folder that was the working folder when the URL was created.
@@ -58,17 +67,6 @@ struct AbsolutePath: Sendable {
             throw .unreadable(file: file, reason: "its path is relative to the working folder, \(reason)")
         }
         return folder + "/" + path
-    }
-
-    private init(_ path: String, of file: String, calls: FileSystemCalls) throws(StorageError) {
-        guard !path.isEmpty else { throw .unreadable(file: file, reason: SystemError(ENOENT).reason) }
-        guard !path.utf8.contains(0) else { throw Self.containsNUL(file) }
-        let absolute = try Self.fromRoot(path, of: file, calls: calls)
-        let names = absolute.utf8.split(separator: Self.separator, omittingEmptySubsequences: false).map { Substring($0) }
-        guard let last = names.last, !["", ".", ".."].contains(last) else {
-            throw .unreadable(file: file, reason: "its path names a folder")
-        }
-        text = "/" + names.filter { !["", "."].contains($0) }.joined(separator: "/")
     }
 
     private static func containsNUL(_ file: String) -> StorageError {

@@ -197,6 +197,9 @@ extension Duration {
         guard components.seconds.magnitude < longest else { return components.seconds < 0 ? .min / 2 : .max / 2 }
         return components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
     }
+
+    /// The seconds, exactly to the nanosecond up to a hundred days.
+    var seconds: Double { Double(wholeNanoseconds) / 1_000_000_000 }
 }
 
 extension DispatchTime {
@@ -206,9 +209,4 @@ extension DispatchTime {
     package static func after(_ duration: Duration) -> DispatchTime {
         now() + max(0, duration.seconds)
     }
-}
-
-extension Duration {
-    /// The seconds, exactly to the nanosecond up to a hundred days.
-    var seconds: Double { Double(wholeNanoseconds) / 1_000_000_000 }
 }

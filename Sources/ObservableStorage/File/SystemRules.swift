@@ -109,21 +109,15 @@ struct SystemRules: Sendable {
     }
 }
 
-#if os(tvOS)
-    extension SystemRules {
+extension SystemRules {
+    #if os(tvOS)
         static let ofProcess = SystemRules(.tvOS, home: NSHomeDirectory(), isSandboxed: true)
-    }
-#elseif os(macOS) || targetEnvironment(macCatalyst)
-    extension SystemRules {
+    #elseif os(macOS) || targetEnvironment(macCatalyst)
         /// The rules of this system, which sets the variable for sandboxed processes.
         static let ofProcess = SystemRules(.macOS, home: NSHomeDirectory(), isSandboxed: getenv("APP_SANDBOX_CONTAINER_ID") != nil)
-    }
-#elseif canImport(Darwin)
-    extension SystemRules {
+    #elseif canImport(Darwin)
         static let ofProcess = SystemRules(.iOS, home: NSHomeDirectory(), isSandboxed: true)
-    }
-#else
-    extension SystemRules {
+    #else
         static let ofProcess = SystemRules(.linux, home: "", isSandboxed: false)
-    }
-#endif
+    #endif
+}

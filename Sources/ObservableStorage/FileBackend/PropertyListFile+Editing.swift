@@ -53,7 +53,14 @@ extension PropertyListFile {
     ) throws -> StorageEntries {
         if isReadOnly { throw StorageError.readOnly(file: name) }
         let entries = try journal.edit(as: newFormat, options, isLocked: isLocked, timeout: timeout, body)
-        if journal.isTooLong, list.lock.resource == nil { shortenJournal() }
+        if journal.isTooLong, list.lock.resource == nil {
+            do {
+                try checkpoint()
+            } catch {
+                // The edit is durable.
+                list.reports.report([.writing(name, error)])
+            }
+        }
         if let newFormat { try checkpoint(as: newFormat) }
         return entries
     }
@@ -66,15 +73,5 @@ extension PropertyListFile {
     func checkpoint(as newFormat: PropertyListFormat?) throws {
         guard !isReadOnly else { return }
         if try !journal.withoutEvents({ try journal.checkpoint(as: newFormat) }) { try synchronizeJournal() }
-    }
-
-    /// Makes a checkpoint before the usual time if the journal has become too long.
-    private func shortenJournal() {
-        do {
-            try checkpoint()
-        } catch {
-            // The edit is durable.
-            list.reports.report([.writing(name, error)])
-        }
     }
 }

@@ -7,7 +7,7 @@ struct CodingFailure: Error, Sendable, Hashable {
     let expected: String?
     /// What was found instead, or why the value cannot be encoded.
     let reason: String
-    /// The same reason for the key of a secret; nil if it cannot be told without the value.
+    /// The same reason for the key of a secret; nil if it cannot be given without the value.
     var reasonWithoutValue: String?
     /// The error of user code; nil if it has thrown none.
     var underlying: UnderlyingError?
@@ -133,9 +133,7 @@ extension String {
     static func step(to name: String) -> String {
         name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } && !name.isEmpty ? ".\(name)" : "[\"\(name)\"]"
     }
-}
 
-extension String {
     /// The text with escapes for characters that control a terminal or the direction of text, since others may have written it.
     package var printable: String {
         guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
@@ -152,9 +150,7 @@ extension String {
     package var printableLine: String {
         String(map { $0.isNewline ? " " : $0 }).printable
     }
-}
 
-extension String {
     private static let longestQuotation = 60
 
     /// The text in quotation marks, or its beginning if it is long, for errors.

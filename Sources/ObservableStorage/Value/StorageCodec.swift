@@ -36,6 +36,22 @@ extension StorageCodec {
             decode: { try decode(next.decode($0).propertyListValue) })
     }
 
+    /// An array of the elements' own stored forms. Elements that cannot be decoded are skipped, and stay stored until the array is set.
+    public static func lossy<Element: Storable>() -> StorageCodec where Value == [Element] {
+        StorageCodec(
+            encode: { try $0.propertyListValue },
+            decode: { stored in
+                guard case .array(let array) = stored else { throw CodingFailure([Element].self, stored) }
+                return array.compactMap { stored in
+                    do {
+                        return try Element(propertyListValue: stored)
+                    } catch {
+                        return nil
+                    }
+                }
+            })
+    }
+
     /// The same codec for optional values. Encoding nil throws, as a key removes its entry instead.
     func optional() -> StorageCodec<Value?> {
         StorageCodec<Value?>(
@@ -61,24 +77,6 @@ extension StorageCodec where Value: RawRepresentable, Value.RawValue: Storable {
         StorageCodec(
             encode: { try $0.rawValue.propertyListValue },
             decode: { try Value(storedRawValue: $0) })
-    }
-}
-
-extension StorageCodec {
-    /// An array of the elements' own stored forms. Elements that cannot be decoded are skipped, and stay stored until the array is set.
-    public static func lossy<Element: Storable>() -> StorageCodec where Value == [Element] {
-        StorageCodec(
-            encode: { try $0.propertyListValue },
-            decode: { stored in
-                guard case .array(let array) = stored else { throw CodingFailure([Element].self, stored) }
-                return array.compactMap { stored in
-                    do {
-                        return try Element(propertyListValue: stored)
-                    } catch {
-                        return nil
-                    }
-                }
-            })
     }
 }
 

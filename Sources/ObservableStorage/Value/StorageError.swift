@@ -140,9 +140,7 @@ extension StorageError {
         default: self
         }
     }
-}
 
-extension StorageError {
     /// The error of a backend that could not be read; a ``StorageError`` is returned unchanged.
     static func reading(_ name: String, _ error: any Error) -> StorageError {
         error as? StorageError ?? .unreadable(file: name, reason: String(describing: error))

@@ -74,13 +74,10 @@ enum TextForm {
     ///
     /// - Parameter isText: whether they are given as text, so that the form of numbers and the like is named, too.
     static func expectation(of type: Any.Type, isText: Bool = false) -> String {
-        let form = isText || hasStoredForm(type) ? form(of: type) : nil
+        // The stored values of these types have the form of texts.
+        let isStoredAsText = wrapped(type) is Duration.Type || wrapped(type) is any CaseIterable.Type
+        let form = isText || isStoredAsText ? form(of: type) : nil
         return form.map { "\(type) (\($0))" } ?? "\(type)"
-    }
-
-    // Whether stored values have the form of texts.
-    private static func hasStoredForm(_ type: Any.Type) -> Bool {
-        wrapped(type) is Duration.Type || wrapped(type) is any CaseIterable.Type
     }
 
     /// What the texts of a type's values are, for people: `one of light, dark`; nil if that is not known, or if it is any text.

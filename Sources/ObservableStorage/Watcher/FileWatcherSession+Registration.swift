@@ -83,9 +83,7 @@ extension FileWatcherSession {
         report()
         return true
     }
-}
 
-extension FileWatcherSession {
     /// Starts polling, unless the path is polled already.
     func poll(every interval: Duration, cause: String? = nil) {
         guard state.withLock({ $0.poll == nil && $0.handler != nil }) else { return }

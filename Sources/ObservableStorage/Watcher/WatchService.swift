@@ -94,6 +94,12 @@ enum TargetState: Sendable, Hashable {
     case empty
     /// A file with content, or no file.
     case ready
+
+    /// The state of the file at the end of a path; ``ready`` also if there is none.
+    init(of status: FileStatus?) {
+        let isEmpty = status.map { $0.isTarget && $0.identity.size == 0 } ?? false
+        self = isEmpty ? .empty : .ready
+    }
 }
 
 /// The events of a path since it was last processed.
@@ -180,12 +186,4 @@ extension FileSystemCalls {
 extension FileStatus {
     /// Whether it can be the file of a watched path: anything but a folder or a link.
     var isTarget: Bool { kind != .folder && kind != .link }
-}
-
-extension TargetState {
-    /// The state of the file at the end of a path; ``ready`` also if there is none.
-    init(of status: FileStatus?) {
-        let isEmpty = status.map { $0.isTarget && $0.identity.size == 0 } ?? false
-        self = isEmpty ? .empty : .ready
-    }
 }

@@ -10,6 +10,16 @@ extension [String: PropertyListValue] {
             try body(isPlain ? names.joined(separator: ".") : EntryPath.text(of: names, in: self), names.last ?? "", value)
         }
     }
+
+    /// Calls a closure for the innermost values that differ from those of another property list, sorted by path; one that is missing is nil.
+    /// Arrays are compared element by element.
+    func forEachDifference(
+        from old: Self, _ body: (_ path: String, _ old: PropertyListValue?, _ new: PropertyListValue?) throws -> Void
+    ) rethrows {
+        try PropertyListValue.dictionary(self).forEachDifference(from: .dictionary(old), at: []) { names, before, now in
+            try body(EntryPath.text(of: names, in: old, self), before, now)
+        }
+    }
 }
 
 extension PropertyListValue {
@@ -35,21 +45,7 @@ extension PropertyListValue {
         default: []
         }
     }
-}
 
-extension [String: PropertyListValue] {
-    /// Calls a closure for the innermost values that differ from those of another property list, sorted by path; one that is missing is nil.
-    /// Arrays are compared element by element.
-    func forEachDifference(
-        from old: Self, _ body: (_ path: String, _ old: PropertyListValue?, _ new: PropertyListValue?) throws -> Void
-    ) rethrows {
-        try PropertyListValue.dictionary(self).forEachDifference(from: .dictionary(old), at: []) { names, before, now in
-            try body(EntryPath.text(of: names, in: old, self), before, now)
-        }
-    }
-}
-
-extension PropertyListValue {
     fileprivate func forEachDifference(
         from old: Self, at path: [String], _ body: (_ names: [String], _ old: Self?, _ new: Self?) throws -> Void
     ) rethrows {
