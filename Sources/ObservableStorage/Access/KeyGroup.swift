@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Related keys, as the properties of a type. Groups can be nested. A single key path leads through nested groups that are stored
-/// properties only: `settings.stored(\.debug.showConsole)`, but `settings.computed.stored(\.showConsole)`.
+/// properties, as in `settings.stored(\.debug.showConsole)`, or have no prefix: otherwise `settings.computed.stored(\.showConsole)`.
 ///
 /// ```swift
 /// struct AppKeys: KeyGroup {
@@ -92,16 +92,10 @@ extension KeyGroup {
 extension KeyGroup {
     /// The naming in the innermost group through which a key path leads.
     ///
-    /// Ends the process if one of the groups is no stored property of the one around it: the path does not reveal its prefix.
+    /// The prefix of one that is no stored property of the group around it is not found: the path does not reveal it.
     func naming(at path: PartialKeyPath<Self>, in naming: KeyNaming) -> KeyNaming {
         // As `\AppKeys.debug.showConsole`; a computed property may be `<computed 0x000055c4b0b39d90 (StorageKey<Int>)>`.
-        let steps = path.debugDescription.dropFirst("\\\(Self.self).".count)
-        if let found = self.naming(at: steps, in: naming) { return found }
-        fatalError(
-            """
-            The key path \(path.debugDescription) leads through a group that is no stored property, so that its prefix cannot be found. \
-            Follow it in two steps: settings.debug.stored(\\.showConsole) instead of settings.stored(\\.debug.showConsole)
-            """)
+        self.naming(at: path.debugDescription.dropFirst("\\\(Self.self).".count), in: naming) ?? naming
     }
 
     /// The same for the steps of a path; nil if one of the groups is not found.

@@ -16,7 +16,7 @@ struct EntryTable: Sendable {
     // Whether an entry was removed from the table whose value is still in the copy.
     private var isCopyStale = false
     /// Whether the storage was read, so that the stored values are known.
-    var isOpened = false { didSet { removals = [] } }
+    var isOpened = true { didSet { removals = [] } }
     /// What was removed before: of the values that are found, those are removed whose names satisfy one of these.
     var removals: [@Sendable (String) -> Bool] = []
     /// See ``CommittingBackend/onUse``.

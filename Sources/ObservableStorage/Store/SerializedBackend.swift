@@ -46,8 +46,7 @@ final class SerializedBackend: Sendable {
                 return try logging.makeLog(halfSize: halfSize)
             })
         cache.update { state in
-            state.limits = backend.limits
-            if isOpened { state.open(entries) }
+            (state.storageRevision, state.limits, state.entries.isOpened) = (entries.revision, backend.limits, isOpened)
             if backend.isReadOnly { state.readOnlyFile = name }
             state.entries.onUse = (backend as? any CommittingBackend)?.onUse
         }

@@ -36,7 +36,6 @@ public struct StoreTransaction: KeyValueAccess {
             !latest.isUnread || name.isStored { latest[$0] } || latest.editedKeys.contains(name.own)
         }
 
-        /// The edits made so far.
         var edits: EntryEdits { latest.values(of: latest.editedKeys) }
 
         /// Sets or removes values, all or none.

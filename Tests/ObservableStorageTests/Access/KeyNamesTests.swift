@@ -107,16 +107,6 @@ struct KeyNamesTests {
         #expect(settings.computed.stored(\.level).key.name == "debug/level")
     }
 
-    @Test("A key path through a group that is no stored property ends the process: the path does not have the group's prefix")
-    func throughComputedGroup() async {
-        await #expect(processExitsWith: .failure) {
-            _ = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend())).stored(\.computed.odd)
-        }
-        await #expect(processExitsWith: .failure) {
-            _ = KeyedStore<AppKeys>(try ObservableStore(backend: InMemoryBackend())).stored(\.computed.level)
-        }
-    }
-
     @Test("A key of a group that is named like a value of a scene is reported, as it is removed with the scene")
     func namedLikeSceneValue() async throws {
         let store = try ObservableStore(backend: InMemoryBackend())

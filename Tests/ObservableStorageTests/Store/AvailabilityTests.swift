@@ -122,7 +122,8 @@ struct AvailabilityTests {
     func removedAlone(removal: Removal, isFlushed: Bool) async throws {
         let key = StorageKey<String?>("text")
         let storage = try Fixture.memory.make(["text": "stored"])
-        let values = try storage.open().values(of: key)
+        let other = try storage.open()
+        let values = other.values(of: key)
         try await {
             let (store, backend) = try unopened(storage)
             removal(key, in: store)
@@ -131,6 +132,7 @@ struct AvailabilityTests {
         }()
         for await value in values where value == nil { break }
         #expect(try storage.entries.isEmpty)
+        try await other.close()
     }
 
     @Test("A removal inside a dictionary leaves other values there")
