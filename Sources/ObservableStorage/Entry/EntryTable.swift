@@ -178,8 +178,8 @@ extension EntryTable {
     }
 
     /// The names of the values that were removed before they were known, except of those that were edited.
-    func removed(from stored: StorageEntries) -> [String] {
-        removals.isEmpty ? [] : stored.stored.names.filter { name in removals.contains { $0(name) } && pending(name) == nil }
+    func removed(from stored: StoredValues) -> [String] {
+        removals.isEmpty ? [] : stored.names.filter { name in removals.contains { $0(name) } && pending(name) == nil }
     }
 
     /// Whether the value of a name is not known, because the storage was not read and nothing was set.

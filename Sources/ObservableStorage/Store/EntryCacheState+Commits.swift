@@ -36,7 +36,7 @@ extension EntryCacheState {
         storageRevision = latest.revision
         if entries.isOpened { return }
         // The values are not in memory yet, so that nothing changes for observers.
-        _ = remove(entries.removed(from: latest))
+        _ = remove(entries.removed(from: latest.stored))
         entries.isOpened = true
     }
 
