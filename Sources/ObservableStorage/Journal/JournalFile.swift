@@ -136,8 +136,9 @@ final class JournalFile: Sendable {
 
     // MARK: Writing
 
-    // As long as for the list. A program that keeps the journal locked does not prevent writing, and is waited for once.
-    static let pauses = 250
+    // In milliseconds: longer than a write takes on a busy disk, which a writer with another lock file would overwrite. A program that keeps the
+    // journal locked does not prevent writing, and is waited for once.
+    static let pauses = 2_000
 
     /// Runs a closure unless another writer has appended anything after an offset, or has replaced the file, which none can do meanwhile.
     ///
