@@ -14,7 +14,7 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
     private let rules: [any ValueRule]
     // The entries on which the rule may depend; none without a rule.
     private let ruleEntries: [Entry]
-    // The version of these entries in which their values were last found valid, so that they are not checked at each read.
+    // The version in which the values were last found valid, so that they are not checked at each read.
     private let validVersion = Atomic(UInt64.max)
     private let isChecked: Bool
     /// Whether ``check(_:)`` has called the default implementation of ``KeyGroup/validate(_:)``, which accepts all values.
@@ -79,19 +79,22 @@ final class KeyTable<Keys: KeyGroup>: Sendable {
         let key: StorageKey<Value> = key(path).key()
         for entry in ruleEntries + key.definition.entryName.all.map(cache.entry) { entry.access() }
         store.storeDefaultIfNeeded(of: key)
-        let version = ruleVersion
+        let version = ruleVersion(in: store)
         if validVersion.load(ordering: .acquiring) == version {
             let value = store[key]
             // Otherwise it may belong to values that are not valid.
-            if ruleVersion == version { return value }
+            if ruleVersion(in: store) == version { return value }
         }
         let snapshot = valid(store.snapshot)
-        if snapshot.groupFailure == nil, ruleVersion == version { validVersion.store(version, ordering: .releasing) }
+        if snapshot.groupFailure == nil, ruleVersion(in: store) == version { validVersion.store(version, ordering: .releasing) }
         return snapshot[key]
     }
 
-    /// The number of changes of the entries on which the rule may depend.
-    private var ruleVersion: UInt64 { ruleEntries.reduce(0) { $0 &+ $1.version } }
+    /// The number of changes of everything on which the rule may depend: of any entry, because keys may be computed, and of defaults, which are
+    /// counted by their entries.
+    private func ruleVersion(in store: ObservableStore) -> UInt64 {
+        ruleEntries.reduce(store.revision) { $0 &+ $1.version }
+    }
 
     /// The snapshot, or the last one that was valid by the group's rule.
     func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot {

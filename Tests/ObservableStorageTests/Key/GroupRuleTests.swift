@@ -63,6 +63,16 @@ private struct BusyKeys: KeyGroup {
     }
 }
 
+/// Keys of which one is computed.
+private struct BoundKeys: KeyGroup {
+    let lower = StorageKey("lower", default: 0)
+    var bound: StorageKey<Int> { StorageKey("bound", default: 10) }
+
+    func validate(_ snapshot: KeyedSnapshot<BoundKeys>) throws {
+        if snapshot.lower > snapshot.bound { throw SpanKeys.Reversed(lower: snapshot.lower, upper: snapshot.bound) }
+    }
+}
+
 /// Keys with a rule that counts how often it checks values.
 private struct CountingKeys: KeyGroup {
     static let checks = Lock(0)
@@ -102,13 +112,12 @@ struct GroupRuleTests {
         settings = KeyedStore<SpanKeys>(store)
     }
 
-    @Test("Values that are read are checked again only after one of them has changed")
+    @Test("Values that are read are checked again only after something has changed")
     func repeatedReads() throws {
         let store = try ObservableStore(backend: InMemoryBackend())
         let settings = KeyedStore<CountingKeys>(store)
         #expect(settings.lower == 0)
         let checks = CountingKeys.checks.withLock { $0 }
-        store[StorageKey("other", default: 0)] = 1
         #expect(settings.lower == 0)
         #expect(CountingKeys.checks.withLock { $0 } == checks)
         // Not as a key of the group, so that its rule does not refuse it.
@@ -118,6 +127,20 @@ struct GroupRuleTests {
         #expect(CountingKeys.checks.withLock { $0 } == checks + 1)
         store[lower] = 2
         #expect(settings.lower == 2)
+    }
+
+    @Test("A value that the group computes, and that makes the others invalid, is reported when one of them is read")
+    func computed() async throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<BoundKeys>(store)
+        settings.lower = 3
+        #expect(settings.lower == 3)
+        store[StorageKey("bound", default: 0)] = 1
+        #expect(settings.lower == 3 && settings.bound == 10)
+        try await store.close()
+        var failures = 0
+        for await case .invalidGroup in store.failures { failures += 1 }
+        #expect(failures == 1)
     }
 
     @Test("It is one revision, of which all but the writer's own listener are told, and none if the value is refused or the same")
