@@ -76,7 +76,7 @@ final class Entry: Observable, @unchecked Sendable {
         principal: String? = nil, paths: [[String]]? = nil, isUnread: Bool = false
     ) -> Bool {
         guard !isEqual(content.value, replaced.value) else {
-            if isUnread, isEdit, replaced.value == nil, !content.isPendingWhole {
+            if isUnread, isEdit, replaced.value == nil || paths != nil, !content.isPendingWhole {
                 content.setPending(revision, condition: condition, principal: principal, paths: paths)
                 return true
             }
@@ -182,7 +182,7 @@ extension Entry {
             pendingRevision != 0 && paths == nil
         }
 
-        fileprivate mutating func setPending(
+        mutating func setPending(
             _ revision: UInt64, condition: EntryEdits? = nil, principal: String? = nil, paths added: [[String]]?
         ) {
             // An edit of some values after one of the whole entry is one of the whole entry.

@@ -177,17 +177,17 @@ extension EntryTable {
         !edited.isEmpty || !removals.isEmpty
     }
 
-    /// The names of the values that were removed before they were known, except of those that were edited.
+    /// The names of the values that were removed before they were known, except of those that were edited afterwards: edits inside their
+    /// dictionaries are edits of all of them.
     func removed(from stored: StoredValues) -> [String] {
-        removals.isEmpty ? [] : stored.names.filter { name in removals.contains { $0(name) } && pending(name) == nil }
+        if removals.isEmpty { return [] }
+        for entry in edited where isRemoved(entry.name) { entry.content.setPending(entry.content.pendingRevision, paths: nil) }
+        return stored.names.filter { isRemoved($0) && pending($0) == nil }
     }
 
-    /// Whether the value of a name is not known, because the storage was not read and nothing was set.
-    func isUnread(_ name: EntryName) -> Bool {
-        if isOpened { return false }
-        if name.isStored({ self[$0] }) { return false }
-        guard let pending = pending(name.own) else { return true }
-        return !pending.paths.isEmpty && !pending.paths.contains { name.path.starts(with: $0) }
+    /// Whether a value is removed if it is found.
+    func isRemoved(_ name: String) -> Bool {
+        removals.contains { $0(name) }
     }
 
     /// Whether there are edits of a revision or earlier ones that are not on disk yet.

@@ -62,7 +62,7 @@ extension EntryCache {
 
     /// Why the value of a key cannot be modified: what is stored would be overwritten; nil if it is known.
     func unreadError<Value>(of key: StorageKey<Value>) -> StorageError? {
-        guard update({ $0.entries.isUnread(key.definition.entryName) }) else { return nil }
+        guard update({ $0.isUnread(key.definition.entryName) }) else { return nil }
         return .unencodable(key: key.name, reason: "it cannot be modified before the storage is read, because what is stored is not known")
     }
 
@@ -151,5 +151,13 @@ extension EntryCacheState {
             if revision == nil, location.leaf(stored.content.value) != value { return }
             change(&stored.content.history, location, revision ?? stored.content.history.revision, value)
         }
+    }
+}
+
+extension StorageKey {
+    /// What a backend stores if the key is set to a value; nil if the entry is removed.
+    func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
+        guard let encoded = try stored(value) else { return definition.traits.storedNil }
+        return isPlain(encoded) ? encoded : try backend.accepted(encoded, for: name)
     }
 }

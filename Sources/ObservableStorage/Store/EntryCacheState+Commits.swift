@@ -40,6 +40,16 @@ extension EntryCacheState {
         entries.isOpened = true
     }
 
+    /// Whether the value of a name is not known, because the storage was not read, and it was neither set nor removed.
+    func isUnread(_ name: EntryName) -> Bool {
+        if entries.isOpened { return false }
+        func isKnown(_ entry: String) -> Bool {
+            guard let paths = entries.pending(entry)?.paths, !entries.isRemoved(entry) else { return entries.isRemoved(entry) }
+            return paths.isEmpty || paths.contains { name.path.starts(with: $0) }
+        }
+        return !isKnown(name.own) || name.leaf(entries[name.own]) == nil && name.fallback.map(isKnown) == false
+    }
+
     /// Discards edits that cannot be stored, except those repeated meanwhile, and restores the stored values, as one revision.
     mutating func takeBack(_ edits: [String: PendingEdit], for stored: StorageEntries) -> [EntryChange] {
         let current = edits.filter { entries.pending($0.key)?.revision == $0.value.revision }
@@ -71,6 +81,7 @@ extension EntryCacheState {
     /// Discards all edits that are in memory only, and returns them.
     mutating func discardPending() -> [String: PendingEdit] {
         let edits = entries.pending
+        entries.removals = []
         markWritten(edits)
         return edits
     }

@@ -35,7 +35,7 @@ struct EntryCacheState: Sendable {
     /// The stored, the fallback and the registered value of a name.
     mutating func entry(_ name: EntryName) -> StoredEntry {
         var entry = layers.entry(name) { entries[$0] }
-        entry.isUnread = entries.isUnread(name)
+        entry.isUnread = isUnread(name)
         return entry
     }
 
@@ -79,7 +79,7 @@ struct EntryCacheState: Sendable {
     /// - Returns: nil if that is not possible, because the edit has to be made as one of the whole entry.
     private mutating func edit(_ value: PropertyListValue?, at name: EntryName) throws(StorageError) -> [EntryChange]? {
         let entry = entries.ensureEntry(name.own)
-        let hasEarlier = name.earlier.contains { entries[$0] != nil || entries.pending($0) != nil }
+        let hasEarlier = name.earlier.contains { !entries.isOpened || entries[$0] != nil || entries.pending($0) != nil }
         guard !hasEarlier, !limits.applyToSizes, !(log.isOn && entry.content.isPendingWhole) else { return nil }
         try requireEditable()
         let isObservedAround = postsAllChanges || entry.content.observers.contains { name.isInside($0.name) }

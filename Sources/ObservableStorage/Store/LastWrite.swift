@@ -60,7 +60,11 @@ struct LastWrite: Sendable {
     private var isUnread: Bool { cache.update { !$0.entries.isOpened && $0.entries.hasPending } }
 
     private func open(_ entries: StorageEntries) {
-        cache.take { $0.open(entries) }
+        cache.take { state in
+            state.open(entries)
+            // Another thread may still modify a value.
+            return state.merge(entries.changes(since: StorageEntries()), origin: .external)
+        }
     }
 
     /// Writes the pending edits; reports those that cannot be written.

@@ -58,7 +58,11 @@ extension ObservableStore: KeyValueAccess {
         of key: StorageKey<Value>
     ) -> (value: Value, failure: StorageError?, isReported: Bool, entry: StoredEntry) {
         let found = readValue(of: key)
-        if found.entry.isUnread, let failure = cache.unreadError(of: key) { return (found.value, failure, false, found.entry) }
+        if found.entry.isUnread {
+            // It may have become known meanwhile.
+            guard let failure = cache.unreadError(of: key) else { return readStoredValue(of: key) }
+            return (found.value, failure, false, found.entry)
+        }
         if found.entry.override == nil { return found }
         let stored = readValue(of: key, ignoringOverride: true)
         // A mandatory value is read by both.
@@ -238,13 +242,5 @@ extension ObservableStore: KeyValueAccess {
         } catch {
             reports.report(error)
         }
-    }
-}
-
-extension StorageKey {
-    /// What a backend stores if the key is set to a value; nil if the entry is removed.
-    func stored(_ value: Value, in backend: any StorageBackend) throws(StorageError) -> PropertyListValue? {
-        guard let encoded = try stored(value) else { return definition.traits.storedNil }
-        return isPlain(encoded) ? encoded : try backend.accepted(encoded, for: name)
     }
 }

@@ -138,8 +138,8 @@ extension EntryCacheState {
         guard case .array(let imports)? = entries[name] else { return [] }
         let kept = imports.filter { if case .string(let name) = $0 { !isForgotten(name) } else { true } }
         guard kept.count < imports.count else { return [] }
-        // Another process may have added one meanwhile, which must not be lost.
-        return try edit([name: kept.isEmpty ? nil : .array(kept)], condition: [name: .array(imports)])
+        // Another process may have added one meanwhile, which must not be lost. Without a list, the last one would be stored again.
+        return try edit([name: .array(kept)], condition: [name: .array(imports)])
     }
 }
 

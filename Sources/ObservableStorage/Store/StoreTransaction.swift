@@ -31,9 +31,10 @@ public struct StoreTransaction: KeyValueAccess {
             return latest.values
         }
 
-        /// Whether a value was read from the storage, or set in memory before it could be read.
+        /// Whether the storage was read, or the transaction has set or removed a value.
         func knows(_ name: EntryName) -> Bool {
-            !latest.isUnread || name.isStored { latest[$0] } || latest.editedKeys.contains(name.own)
+            if !latest.isUnread || !latest.editedKeys.contains(name.own) { return !latest.isUnread }
+            return latest.editedPaths[name.own]?.contains { name.path.starts(with: $0) } ?? true
         }
 
         var edits: EntryEdits { latest.values(of: latest.editedKeys) }
@@ -87,7 +88,7 @@ public struct StoreTransaction: KeyValueAccess {
         }
         nonmutating _modify {
             let (found, invalid) = read(key)
-            let failure = contents.knows(key.definition.entryName) ? invalid : cache.unreadError(of: key)
+            let failure = contents.knows(key.definition.entryName) ? invalid : cache.unreadError(of: key) ?? invalid
             var value = found
             defer {
                 if let failure { fail(failure) } else { self[key] = value }
@@ -149,7 +150,6 @@ public struct StoreTransaction: KeyValueAccess {
         contents.values
     }
 
-    // As in a store, but as a part of the transaction.
     private func storeDefaultIfNeeded<Value>(of key: StorageKey<Value>) {
         guard key.definition.storesDefault else { return }
         if let fallback = key.fallback { storeDefaultIfNeeded(of: fallback) }

@@ -168,6 +168,89 @@ struct AvailabilityTests {
         #expect(try storage.entries == ["text": "second"])
     }
 
+    private let host = StorageKey<String?>("server", "host")
+    private let port = StorageKey("server", "port", default: 1)
+
+    /// What an edit of an unopened store makes of `server: {host: old, port: 80}`.
+    private func opened(after edit: (ObservableStore) -> Void) async throws -> [String: PropertyListValue] {
+        let storage = try Fixture.memory.make(["server": ["host": "old", "port": 80]])
+        let (store, backend) = try unopened(storage)
+        edit(store)
+        backend.fail(nil)
+        try await store.flush()
+        let entries = try storage.entries
+        #expect(store.entries == entries)
+        try await store.close()
+        return entries
+    }
+
+    @Test("A dictionary of which some values are known is not modified, nor are others in it")
+    func partlyKnown() async throws {
+        let server = StorageKey<[String: PropertyListValue]>("server", default: [:])
+        let entries = try await opened { store in
+            store[host] = "new"
+            store[server]["port"] = 1
+            store[port] += 1
+            store.edit { $0[port] += 1 }
+        }
+        #expect(entries == ["server": ["host": "new", "port": 80]])
+        let edited = try await opened { store in
+            store.edit { transaction in
+                transaction[host] = "new"
+                transaction[port] += 1
+            }
+        }
+        #expect(edited == ["server": ["host": "old", "port": 80]])
+    }
+
+    @Test("After a reset, values inside dictionaries are the only ones there, and known")
+    func resetDictionary() async throws {
+        let set = try await opened { store in
+            store.reset()
+            store[port] = 2
+            store[port] += 1
+        }
+        #expect(set == ["server": ["port": 3]])
+        let removed = try await opened { store in
+            store.remove(port)
+            store.reset()
+        }
+        #expect(removed.isEmpty)
+    }
+
+    @Test("A value that a closure removes inside a dictionary is removed, also beside one that was set there")
+    func removedInsideByEdit() async throws {
+        let entries = try await opened { store in
+            store[host] = "new"
+            store.edit { $0.remove(port) }
+        }
+        #expect(entries == ["server": ["host": "new"]])
+    }
+
+    @Test("A renamed key inside a dictionary removes its earlier name", arguments: [true, false])
+    func renamedInside(isRemoved: Bool) async throws {
+        let key = port.renamed(from: "port")
+        let storage = try Fixture.memory.make(["port": 80])
+        let (store, backend) = try unopened(storage)
+        if isRemoved { store.remove(key) } else { store[key] = 2 }
+        backend.fail(nil)
+        try await store.flush()
+        #expect(try storage.entries == (isRemoved ? [:] : ["server": ["port": 2]]))
+    }
+
+    @Test("A removal that is discarded is not made later")
+    func discardedRemoval() async throws {
+        let storage = try Fixture.memory.make(["text": "stored"])
+        do {
+            let (store, backend) = try unopened(storage)
+            store.reset()
+            try await store.close(discardingEdits: true)
+            #expect(store.unwrittenKeys.isEmpty && !store.cache.update { $0.entries.hasPending })
+            backend.fail(nil)
+        }
+        #expect(try storage.entries == ["text": "stored"])
+    }
+
     @Test("A modification of a value that is not known is reported, and overwrites nothing")
     func modified() async throws {
         let storage = try Fixture.memory.make(["count": 41])
