@@ -241,22 +241,24 @@ struct MigrationTests {
         #expect(store[Keys.count] == 4)
     }
 
+    /// What a program does at each start.
+    private func migrateAndImport(_ store: ObservableStore) async throws {
+        try await store.migrate([StoreMigration(to: 1) { $0[Keys.count] *= 60 }])
+        try await store.importEntries(from: InMemoryBackend(["text": "old"]), once: "old settings")
+    }
+
     @Test("Resetting a store removes its values, and repeats neither migrations nor imports", arguments: Fixture.allCases)
     func reset(fixture: Fixture) async throws {
         let storage = try fixture.make(["count": 1])
-        let migration = StoreMigration(to: 1) { $0[Keys.count] *= 60 }
-        let imported = InMemoryBackend(["text": "old"])
         let store = try storage.open()
-        try await store.migrate([migration])
-        try await store.importEntries(from: imported, once: "old settings")
+        try await migrateAndImport(store)
         #expect(store[Keys.count] == 60 && store[Keys.text] == "old")
         store.reset()
         #expect(!store.isSet(Keys.count) && !store.isSet(Keys.text))
         store[Keys.count] = 30
         try await store.flush()
         let later = try storage.open()
-        try await later.migrate([migration])
-        try await later.importEntries(from: imported, once: "old settings")
+        try await migrateAndImport(later)
         #expect(later[Keys.count] == 30 && !later.isSet(Keys.text))
     }
 
@@ -265,11 +267,8 @@ struct MigrationTests {
         arguments: Fixture.allCases, [true, false])
     func removedByOthers(fixture: Fixture, isNoticed: Bool) async throws {
         let storage = try fixture.make(["count": 1])
-        let migration = StoreMigration(to: 1) { $0[Keys.count] *= 60 }
-        let imported = InMemoryBackend(["text": "old"])
         let store = try storage.open()
-        try await store.migrate([migration])
-        try await store.importEntries(from: imported, once: "old settings")
+        try await migrateAndImport(store)
         _ = try storage.edit { entries in for name in entries.values.keys { entries[name] = nil } }
         if isNoticed {
             try await store.reload()
@@ -287,8 +286,7 @@ struct MigrationTests {
         let records = all.filter { $0.key.hasPrefix("ObservableStorage.") && $0.newValue != nil }
         #expect(records.map(\.origin) == [.local, .local])
         let later = try storage.open()
-        try await later.migrate([migration])
-        try await later.importEntries(from: imported, once: "old settings")
+        try await migrateAndImport(later)
         #expect(later[Keys.count] == 30 && !later.isSet(Keys.text))
     }
 
