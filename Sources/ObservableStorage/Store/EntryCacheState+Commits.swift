@@ -40,6 +40,9 @@ extension EntryCacheState {
         entries.isOpened = true
     }
 
+    /// Whether the storage has to be read before the edits are written: what was removed meanwhile is known only then.
+    var needsReading: Bool { !entries.isOpened && entries.hasPending }
+
     /// Whether the value of a name is not known, because the storage was not read, and it was neither set nor removed.
     func isUnread(_ name: EntryName) -> Bool {
         if entries.isOpened { return false }

@@ -56,9 +56,6 @@ struct LastWrite: Sendable {
         cache.isLogged ? .logged : .lost(keys: keys)
     }
 
-    // What was removed before the storage is read is known only afterwards.
-    private var isUnread: Bool { cache.update { !$0.entries.isOpened && $0.entries.hasPending } }
-
     private func open(_ entries: StorageEntries) {
         cache.take { state in
             state.open(entries)
@@ -70,7 +67,7 @@ struct LastWrite: Sendable {
     /// Writes the pending edits; reports those that cannot be written.
     private func make(_ backend: any BlockingStorageBackend) {
         do {
-            if isUnread { open(try backend.load()) }
+            if cache.update({ $0.needsReading }) { open(try backend.load()) }
         } catch {
             cache.reports.report(StorageError.reading(storage.name, error))
         }
@@ -98,7 +95,7 @@ struct LastWrite: Sendable {
     /// The same for a storage that does not block.
     private func make() async {
         do {
-            if isUnread { open(try await storage.backend.load()) }
+            if cache.update({ $0.needsReading }) { open(try await storage.backend.load()) }
         } catch {
             cache.reports.report(StorageError.reading(storage.name, error))
         }

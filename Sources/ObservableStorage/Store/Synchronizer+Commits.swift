@@ -17,7 +17,7 @@ extension Synchronizer {
         try cache.update { (state) throws(StorageError) in try state.requireEditable() }
         let deliveries: Deliveries
         do {
-            try await readIfUnread()
+            if cache.update({ $0.needsReading }) { try await read() }
             deliveries = try await storage.inTurn {
                 try await commit(origin) { transaction in
                     do {
@@ -42,7 +42,7 @@ extension Synchronizer {
     /// - Parameter isBehind: whether nobody waits until they are durable.
     func commitEdits(isBehind: Bool = false) async throws(StorageError) {
         do {
-            try await readIfUnread()
+            if cache.update({ $0.needsReading }) { try await read() }
             let last = cache.update { $0.revision }
             while cache.update({ $0.entries.isPending(upTo: last) }) {
                 let deliveries = try await storage.inTurn {
@@ -56,11 +56,6 @@ extension Synchronizer {
         } catch {
             throw StorageError.writing(storage.name, error)
         }
-    }
-
-    // Before the first commit: what was removed meanwhile is known only then.
-    private func readIfUnread() async throws(StorageError) {
-        if cache.update({ !$0.entries.isOpened && $0.entries.hasPending }) { try await read() }
     }
 
     /// Stores the edits that are pending when it is called, in the present turn.
