@@ -81,6 +81,11 @@ package struct EntryName: Sendable, Hashable {
         value(own, earlier, stored)
     }
 
+    /// The value of the fallback, under its present or an earlier name; nil without one.
+    func fallbackValue(_ stored: (String) -> PropertyListValue?) -> PropertyListValue? {
+        fallback.flatMap { value($0, earlierFallback, stored) }
+    }
+
     /// The first earlier name with a value stored after the key's own one, since setting the key removes or replaces values there.
     func superseded(_ stored: (String) -> PropertyListValue?) -> (name: String, value: PropertyListValue)? {
         guard !earlier.isEmpty, let present = leaf(stored(own)) else { return nil }
@@ -113,9 +118,7 @@ package struct EntryName: Sendable, Hashable {
     }
 
     func entry(registered: PropertyListValue?, _ stored: (String) -> PropertyListValue?) -> StoredEntry {
-        StoredEntry(
-            stored: value(stored), fallback: fallback.flatMap { value($0, earlierFallback, stored) },
-            registered: registered)
+        StoredEntry(stored: value(stored), fallback: fallbackValue(stored), registered: registered)
     }
 
     private func value(

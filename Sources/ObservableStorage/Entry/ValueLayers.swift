@@ -39,7 +39,7 @@ struct ValueLayers: Sendable {
 
     /// The mandatory value of a key: its own, or else that of the key to which it falls back, each under the present or an earlier name.
     func mandatory(_ name: EntryName) -> PropertyListValue? {
-        mandatory.isEmpty ? nil : name.value { mandatory[$0] } ?? name.fallback.flatMap { _ in name.registered.value { mandatory[$0] } }
+        mandatory.isEmpty ? nil : name.value { mandatory[$0] } ?? name.fallbackValue { mandatory[$0] }
     }
 
     /// Whether the default of a key would be used if nothing was stored, so that reading may store it.
@@ -50,8 +50,8 @@ struct ValueLayers: Sendable {
     /// The value of a key that is used while none is stored.
     func fallback(of name: EntryName) -> PropertyListValue? {
         guard hasFallbacks else { return nil }
-        let name = name.registered
-        return name.value { registered[$0] } ?? name.value { defaults[$0] }
+        let value = name.fallback == nil ? name.value : name.fallbackValue
+        return value { registered[$0] } ?? value { defaults[$0] }
     }
 
     /// The layer that has the mandatory or the registered value of a key, and where it is there; nil for another source.
