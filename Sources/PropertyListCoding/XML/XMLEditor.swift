@@ -42,8 +42,8 @@ struct XMLEditor {
                 // Otherwise a key is repeated.
                 guard frame.count == frame.edits.count else { return false }
                 try add(frame.edits.additions(after: frame.count), to: frame, before: tag, depth: parents.count + 1)
-                guard let parent = parents.popLast() else { return true }
-                frame = parent
+                if parents.isEmpty { return true }
+                frame = parents.removeLast()
                 frame.end = reader.offset
                 continue
             }

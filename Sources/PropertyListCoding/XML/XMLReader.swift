@@ -62,8 +62,9 @@ extension XMLReader {
             let tag = try readTag()
             if tag.isClosing {
                 let value = try close(frame, tag)
-                guard let parent = parents.popLast() else { return value }
-                frame = parent
+                if parents.isEmpty { return value }
+                // Moved: with a copy beside it, adding a value would copy all others, unless the program is optimized.
+                frame = parents.removeLast()
                 try add(value, to: &frame)
             } else if frame.isDictionary, frame.key == nil {
                 guard tag.element == .key else {
