@@ -81,7 +81,7 @@ extension PropertyListFile {
     }
 
     static func isPath(_ operand: String) -> Bool {
-        operand.utf8.contains(UInt8(ascii: "/")) || [".plist", ".json"].contains { operand.hasSuffix($0) }
+        operand.utf8.contains(UInt8(ascii: "/")) || [".plist", ".json"].contains { operand.lowercased().hasSuffix($0) }
     }
 
     /// The domains that have a file, sorted; none if their folder does not exist.
