@@ -17,14 +17,16 @@ final class GroupRule<Keys: KeyGroup>: ValueRule {
     let entryNames: Set<String>
     /// The keys without the rule, which would retain this object.
     private let table: KeyTable<Keys>
+    // Of the group's entries, and of those that the rule has read.
     private let state: Lock<(lastValid: StoreSnapshot, reported: StorageError?)>
 
     /// Creates the rule of a group; nil if the group has none.
     init?(_ table: KeyTable<Keys>) {
         let cache = table.cache
         let defaults = StoreSnapshot(EntryValues(revision: 0, values: [:]), cache.update { $0.layers.withoutOverrides }, of: cache)
+        let reads = SnapshotReads()
         do throws(StorageError) {
-            try table.check(defaults)
+            try table.check(defaults.collecting(in: reads))
         } catch {
             // The rule exists, and rejects the defaults, which are used nevertheless.
         }
@@ -32,7 +34,7 @@ final class GroupRule<Keys: KeyGroup>: ValueRule {
         self.table = table
         keyNames = Set(table.storageKeys.map(\.entryName.text))
         entryNames = Set(table.storageKeys.flatMap(\.entryName.all))
-        state = Lock((defaults, nil))
+        state = Lock((defaults.only(entryNames, and: reads), nil))
         _ = valid(StoreSnapshot(of: cache))
     }
 
@@ -41,21 +43,20 @@ final class GroupRule<Keys: KeyGroup>: ValueRule {
     func check(_ values: EntryValues, _ layers: ValueLayers) throws(StorageError) -> @Sendable () -> Void {
         let next = StoreSnapshot(values, layers, of: table.cache)
         // Other processes, without the overrides, have to find valid values.
-        try table.check(next.withoutOverrides)
+        var valid = try validPart(of: next.withoutOverrides)
         do throws(StorageError) {
-            if !next.overrides.isEmpty { try table.check(next) }
+            if !next.overrides.isEmpty { valid = try validPart(of: next) }
         } catch {
             // Valid only without the overrides.
             return {}
         }
-        return { self.keepLastValid(next) }
+        return { [valid] in self.keepLastValid(valid) }
     }
 
-    /// The snapshot if its values are valid, or else the last one whose values were; reports an error once.
+    /// The snapshot if its values are valid, or else with the last ones that were; reports an error once.
     func valid(_ snapshot: StoreSnapshot) -> StoreSnapshot {
         do throws(StorageError) {
-            try table.check(snapshot)
-            keepLastValid(snapshot)
+            keepLastValid(try validPart(of: snapshot))
             return snapshot
         } catch {
             let (lastValid, isNew) = state.withLock { state in
@@ -63,8 +64,15 @@ final class GroupRule<Keys: KeyGroup>: ValueRule {
                 return (state.lastValid, state.reported != error)
             }
             if isNew { table.cache.reports.report(error) }
-            return lastValid.replacing(error)
+            return snapshot.replaced(by: lastValid, because: error)
         }
+    }
+
+    // What was read decides whether the values are valid, and is all that has to be retained: otherwise, a set would copy all entries.
+    private func validPart(of snapshot: StoreSnapshot) throws(StorageError) -> StoreSnapshot {
+        let reads = SnapshotReads(inside: snapshot.reads)
+        try table.check(snapshot.collecting(in: reads))
+        return snapshot.only(entryNames, and: reads)
     }
 
     private func keepLastValid(_ snapshot: StoreSnapshot) {

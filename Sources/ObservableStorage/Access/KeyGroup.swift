@@ -41,7 +41,7 @@ public protocol KeyGroup: Sendable {
     /// rule of each of its groups that has the key, by itself or in a nested group that is a stored property; removing it is not checked. It is
     /// checked again if another thread or process has changed a value of such a key meanwhile. If another process has stored values that are
     /// not valid, the properties of a ``KeyedStore``, snapshots and streams of several keys have the last valid ones, all of one revision, or
-    /// else the defaults; those of a nested group depend on its own rule only. What is stored is kept. `failures` reports the error, and
+    /// else the defaults; those of a nested group depend on its own rule only, and those of other computed keys on no rule. What is stored is kept. `failures` reports the error, and
     /// ``KeyedStore/check(allowing:)`` throws it. Handles, streams and listeners of a single key, and the properties of views, have the stored
     /// value: see ``StorageKey/validated(_:)``. An edit is checked without overrides, see ``OverrideSource``, because other processes do not
     /// have them. The method is also called for the defaults, and on any thread, without a lock.

@@ -107,7 +107,7 @@ struct EntryTable: Sendable {
     mutating func forgetIfVacant(_ name: String) -> Entry? {
         guard let index = indices[name], isUnreferenced(index), entries[index].isVacant else { return nil }
         let entry = entries[index]
-        if copied?.values[name] != nil { isCopyStale = true }
+        if copied?[name] != nil { isCopyStale = true }
         let last = entries.removeLast()
         indices[name] = nil
         if index < entries.count {

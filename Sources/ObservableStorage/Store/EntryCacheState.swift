@@ -136,7 +136,7 @@ struct EntryCacheState: Sendable {
         guard let names else { return false }
         return names.allSatisfy { name in
             // An entry that was removed from the table has no revision any more.
-            let isSet = found.values[name] != nil
+            let isSet = found[name] != nil
             guard let entry = entries.entry(name) else { return isSet == (entries[name] != nil) }
             return entry.content.history.revision <= found.revision && isSet == (entry.content.value != nil)
         }

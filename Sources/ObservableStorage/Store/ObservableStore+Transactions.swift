@@ -21,7 +21,7 @@ extension ObservableStore {
         while true {
             let isUnread = cache.update { !$0.entries.isOpened }
             let (found, layers, _) = cache.snapshot()
-            var entries = StorageEntries(found.values)
+            var entries = StorageEntries(found.all)
             entries.isUnread = isUnread
             var transaction = StoreTransaction(entries: entries, layers: layers, backend: backend, cache: cache)
             let (result, changed) = try cache.recordingChanges(after: &runs) { () throws(Failure) in try transaction.run(body) }
@@ -158,7 +158,7 @@ extension ObservableStore {
         if rules.isEmpty { return try change() }
         let (found, layers, _) = cache.snapshot()
         let (recordings, changed) = try cache.recordingChanges(after: &checks) { () throws(StorageError) in
-            let values = found.applying(try key.edits(storing: stored) { found.values[$0] })
+            let values = found.applying(try key.edits(storing: stored) { found[$0] })
             return try rules.map { (rule) throws(StorageError) in try rule.check(values, layers) }
         }
         if try change(over: found, whenMade: { for record in recordings { record() } }) { return true }

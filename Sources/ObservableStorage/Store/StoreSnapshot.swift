@@ -5,10 +5,11 @@ public import PropertyListCoding
 ///
 /// A snapshot never changes, and reading it accesses memory only. It shares its values with the store and with other snapshots.
 public struct StoreSnapshot: Sendable {
-    private let stored: EntryValues
+    private var stored: EntryValues
     private var layers: ValueLayers
     let cache: EntryCache
     private var isReported = true
+    private(set) var reads: SnapshotReads?
     /// The reason why the latest values of a group are not valid together, if this snapshot is used instead.
     package private(set) var groupFailure: StorageError?
 
@@ -39,9 +40,20 @@ public struct StoreSnapshot: Sendable {
         with { $0.layers = ValueLayers() }
     }
 
-    /// The snapshot that replaces one whose values are not valid together.
-    func replacing(_ failure: StorageError) -> StoreSnapshot {
-        with { $0.groupFailure = failure }
+    /// The same snapshot, which collects the names of the entries that are read.
+    func collecting(in reads: SnapshotReads) -> StoreSnapshot {
+        with { $0.reads = reads }
+    }
+
+    /// The snapshot of some entries and of those that were read, without retaining the others; of all if all were read.
+    func only(_ names: Set<String>, and reads: SnapshotReads) -> StoreSnapshot {
+        guard let read = reads.names.withLock({ $0 }) else { return self }
+        return with { ($0.stored, $0.reads) = (stored.only(names.union(read)), nil) }
+    }
+
+    /// The snapshot with the values of an earlier one, because its own are not valid together.
+    func replaced(by earlier: StoreSnapshot, because failure: StorageError) -> StoreSnapshot {
+        with { ($0.stored, $0.layers, $0.groupFailure) = (stored.replacing(earlier.stored), earlier.layers, failure) }
     }
 
     private func with(_ change: (inout StoreSnapshot) -> Void) -> StoreSnapshot {
@@ -54,7 +66,10 @@ public struct StoreSnapshot: Sendable {
     public var revision: UInt64 { stored.revision }
 
     /// All stored values by name.
-    public var entries: [String: PropertyListValue] { stored.values }
+    public var entries: [String: PropertyListValue] {
+        reads?.insert(nil)
+        return stored.all
+    }
 
     /// The value of a key: the stored value, or else the registered one, or else the key's default.
     ///
@@ -74,18 +89,40 @@ public struct StoreSnapshot: Sendable {
 
     /// Whether a value is stored for a key, including under an earlier name, whether it can be decoded or not.
     public func isSet<Value>(_ key: StorageKey<Value>) -> Bool {
-        key.definition.entryName.isStored { stored.values[$0] }
+        reads?.insert(key.definition.entryName.all)
+        return key.definition.entryName.isStored { stored[$0] }
     }
 
     private func read<Value>(_ key: StorageKey<Value>) -> (value: Value, failure: StorageError?) {
         let name = key.definition.entryName
-        let entry = layers.entry(name) { stored.values[$0] }
+        reads?.insert(name.all)
+        let entry = layers.entry(name) { stored[$0] }
         let (value, failure, _) = key.value(
             of: entry, { stored throws(StorageError) in try cache.decoded(stored, for: key) },
             orLastOf: { stored.earlier(name, in: layers) })
         // A value that was replaced meanwhile was reported when it was stored, if it was observed.
         if let failure { cache.recordFailure(failure, of: key, in: entry, isReported: isReported) }
         return (value, failure)
+    }
+}
+
+/// The names of the entries that a rule has read of a snapshot, on which its result depends.
+final class SnapshotReads: Sendable {
+    /// Nil if it has read all.
+    let names = Lock<Set<String>?>([])
+    private let outer: SnapshotReads?
+
+    /// - Parameter outer: those of the rule of an outer group, which has read the values of this one.
+    init(inside outer: SnapshotReads? = nil) {
+        self.outer = outer
+    }
+
+    /// - Parameter read: nil for all entries.
+    func insert(_ read: [String]?) {
+        names.withLock { names in
+            if let read { names?.formUnion(read) } else { names = nil }
+        }
+        outer?.insert(read)
     }
 }
 

@@ -85,6 +85,26 @@ private struct CountingKeys: KeyGroup {
     }
 }
 
+/// Keys with a rule that does not read the one that is computed.
+private struct ComputingKeys: KeyGroup {
+    let lower = StorageKey("lower", default: 0)
+    var other: StorageKey<Int> { StorageKey("other", default: 0) }
+
+    func validate(_ snapshot: KeyedSnapshot<ComputingKeys>) throws {
+        if snapshot.lower > 10 { throw SpanKeys.Reversed(lower: snapshot.lower, upper: 10) }
+    }
+}
+
+/// Keys with a rule that depends on all entries of the store.
+private struct CrowdedKeys: KeyGroup {
+    let lower = StorageKey("lower", default: 0)
+    var other: StorageKey<Int> { StorageKey("other", default: 0) }
+
+    func validate(_ snapshot: KeyedSnapshot<CrowdedKeys>) throws {
+        if snapshot.snapshot.entries.count > 2 { throw SpanKeys.Reversed(lower: 2, upper: snapshot.snapshot.entries.count) }
+    }
+}
+
 /// Keys of which one requires another.
 private struct ProxyKeys: KeyGroup {
     struct Refusal: Error {}
@@ -141,6 +161,32 @@ struct GroupRuleTests {
         var failures = 0
         for await case .invalidGroup in store.failures { failures += 1 }
         #expect(failures == 1)
+    }
+
+    @Test("The last valid values are those on which the rule depends: a computed key that it has not read has its present value")
+    func unreadKeys() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let (settings, computed) = (KeyedStore<ComputingKeys>(store), StorageKey("other", default: 0))
+        settings.lower = 3
+        store[computed] = 1
+        store[lower] = 99
+        #expect(settings.lower == 3 && settings.other == 1)
+        store[computed] = 2
+        let snapshot = settings.snapshot
+        #expect(snapshot.lower == 3 && snapshot.other == 2 && snapshot.snapshot.entries == ["lower": 3, "other": 2])
+    }
+
+    @Test("A rule that reads all entries has all of them among its last valid values")
+    func allEntries() throws {
+        let store = try ObservableStore(backend: InMemoryBackend())
+        let settings = KeyedStore<CrowdedKeys>(store)
+        settings.lower = 3
+        store.edit { edits in
+            edits[lower] = 4
+            for name in ["other", "third"] { edits[StorageKey(name, default: 0)] = 1 }
+        }
+        #expect(settings.lower == 3 && settings.other == 0)
+        #expect(settings.snapshot.snapshot.entries == ["lower": 3])
     }
 
     @Test("It is one revision, of which all but the writer's own listener are told, and none if the value is refused or the same")

@@ -136,7 +136,7 @@ struct EntryTableTests {
         _ = table.values(at: 2)
         _ = table.ensureEntry("a")
         #expect(table.rebase(on: StoredValues(stored)).entries.isEmpty)
-        #expect(table.values(at: 3).values.values == stored.merging(["edited": 7]) { $1 })
+        #expect(table.values(at: 3).values.all == stored.merging(["edited": 7]) { $1 })
     }
 
     @Test("An entry whose reads were tracked is kept: its observers are to be told of later changes")
