@@ -225,18 +225,17 @@ struct UserDefaultsBackendTests {
 
     @Test("Observers of user defaults receive edits, and can edit")
     func notification() async throws {
-        let notified = Recorder<Bool>()
+        let notified = Recorder<Void>()
+        let edited = Recorder<[String: PropertyListValue]?>()
         let name = domain.name
         let observer = NotificationCenter.default.addObserver(forName: UserDefaults.didChangeNotification, object: defaults, queue: nil) {
             _ in
-            guard let other = UserDefaultsBackend(suiteName: name) else { return }
-            if notified.elements.isEmpty {
-                notified.record(true)
-                _ = try? other.edit { $0["more"] = 2 }
-            }
+            guard notified.elements.isEmpty else { return }
+            notified.record(())
+            edited.record(try? UserDefaultsBackend(suiteName: name)?.edit { $0["more"] = 2 }.values)
         }
         _ = try UserDefaultsBackend(defaults, domain: domain.name).edit { $0["count"] = 1 }
-        #expect(try await notified.elements(count: 1) == [true])
+        #expect(try await edited.elements(count: 1) == [["count": 1, "more": 2]])
         #expect(try backend.load().values == ["count": 1, "more": 2])
         NotificationCenter.default.removeObserver(observer)
     }
