@@ -83,13 +83,13 @@
             return process
         }
 
-        /// The path of an executable of this package: next to the tests.
+        /// The path of an executable of this package: next to the tests, or to another program that runs.
         public static func executable(_ name: String) -> URL {
             #if os(Linux)
                 URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appendingPathComponent(name)
             #else
-                Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }!.bundleURL.deletingLastPathComponent()
-                    .appendingPathComponent(name)
+                let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
+                return (tests?.bundleURL.deletingLastPathComponent() ?? Bundle.main.bundleURL).appendingPathComponent(name)
             #endif
         }
     }

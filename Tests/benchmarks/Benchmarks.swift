@@ -25,6 +25,7 @@ enum Benchmarks {
             let names = (Table.rows + Table.orientation).map(\.name) + Curve.all.map(\.name) + EtcdTable.all.map(\.name)
             for name in names { print(name) }
         case .rows: return try await Row.run(options, in: place)
+        case .measure(let row): try await Row.measure(row, in: place)
         case .curves: return try await Curve.run(options, in: place)
         case .draw(let page): try draw(URL(fileURLWithPath: page))
         case .etcd: try await EtcdTable.run(options)

@@ -23,7 +23,7 @@ struct OptionsTests {
 
     @Test(
         "An invalid argument is a usage error",
-        arguments: [["--fast"], ["--draw"], ["--in"], ["--watch"], ["--watch-etcd", "2379"]])
+        arguments: [["--fast"], ["--draw"], ["--in"], ["--watch"], ["--measure"], ["--watch-etcd", "2379"]])
     func refused(arguments: [String]) {
         #expect(throws: UsageError.self) { try Options(arguments) }
     }

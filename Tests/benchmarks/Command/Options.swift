@@ -5,6 +5,8 @@ struct Options: Equatable {
         case list
         /// The rows of the table.
         case rows
+        /// Measures a row, as the process that is started for it.
+        case measure(row: String)
         /// The curves.
         case curves
         /// Draws the tables of a page, without measuring.
@@ -31,6 +33,7 @@ struct Options: Equatable {
             case "--help", "-h": action = .help
             case "--list": action = .list
             case "--markdown": isMarkdown = true
+            case "--measure": action = .measure(row: try Self.value(of: argument, &rest))
             case "--curves": action = .curves
             case "--draw": action = .draw(page: try Self.value(of: argument, &rest))
             case "--watch": action = .watch(file: try Self.value(of: argument, &rest))

@@ -1,3 +1,6 @@
+import Foundation
+import TestSupport
+
 /// A row and its measurements.
 struct Outcome: Sendable {
     let row: Row
@@ -33,13 +36,31 @@ extension Row {
                     Diagnostics.print("\(row.name) is skipped: it \(missing)")
                     continue
                 }
-                let comparison = try await Watchdog.during(row.name) { try await Comparison(of: row, in: place) }
-                let outcome = Outcome(row: row, comparison: comparison)
+                let outcome = Outcome(row: row, comparison: try await row.measured(in: place))
                 table.add(outcome.cells(isMarkdown: options.isMarkdown))
                 if outcome.isMet == false { isMet = false }
             }
             print()
         }
         return isMet
+    }
+
+    /// Measures the row in a process of its own.
+    ///
+    /// In memory that other rows have freed, libplist takes a quarter of its time for peers.libplist.binary.write.data.
+    private func measured(in place: Place) async throws -> Comparison {
+        let process = try RunningProgram.benchmarks(["--measure", name, "--in", place.base.path])
+        guard try await process.status == 0, let line = process.lines.elements.last else {
+            throw Failure("\(name): \(process.errors.elements.joined(separator: "\n"))")
+        }
+        return try JSONDecoder().decode(Comparison.self, from: Data(line.utf8))
+    }
+
+    /// Measures a row, and prints its measurements for the process that has started this one.
+    static func measure(_ name: String, in place: Place) async throws {
+        let row = (Table.rows + Table.orientation).first { $0.name == name }
+        guard let row else { throw UsageError("no row is named \(name)") }
+        let comparison = try await Watchdog.during(name) { try await Comparison(of: row, in: place) }
+        print(String(decoding: try JSONEncoder().encode(comparison), as: UTF8.self))
     }
 }

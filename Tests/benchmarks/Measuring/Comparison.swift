@@ -1,7 +1,7 @@
 import Foundation
 
 /// The measurements of the rounds of a row, in nanoseconds.
-struct Comparison: Sendable {
+struct Comparison: Codable, Sendable {
     /// One measurement for each round.
     let subjects: [Double]
     let baselines: [Double]
