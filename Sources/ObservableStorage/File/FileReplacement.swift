@@ -30,10 +30,6 @@ final class FileReplacement {
     /// The current operation, for the error if it fails.
     private var step = ""
 
-    // Longer than any writer takes between comparing the identity and renaming, also one that has to wait for a processor meanwhile.
-    private static let pauses = 250
-    private static let pausesForWritersInPlace = 2_000
-
     /// - Parameters:
     ///   - old: the file whose owner and permissions are set on the new file.
     ///   - base: the identity of the file that is replaced; nil if there is none.
@@ -136,7 +132,7 @@ extension FileReplacement {
             guard let temporary, let contested = replaced ?? folder else { return false }
             step = "renaming the temporary file"
             // A program that keeps the property list locked does not prevent the replacement.
-            let isLocked = calls.tryLock(contested, pauses: Self.pauses)
+            let isLocked = calls.tryLock(contested, pauses: FileSystemCalls.pausesForWriters)
             defer { if isLocked { calls.releaseLock(contested) } }
             guard try calls.status(at: target)?.identity == base else { return false }
             do throws(SystemError) {
@@ -176,7 +172,7 @@ extension FileReplacement {
     /// - Returns: false if the file was changed or replaced.
     func overwrite(_ bytes: Data, copy: ResolvedPath) throws(StorageError) -> Bool {
         guard let temporary, let replaced else { return false }
-        let isLocked = calls.tryLock(replaced, pauses: Self.pausesForWritersInPlace)
+        let isLocked = calls.tryLock(replaced, pauses: FileSystemCalls.pausesForWriters)
         defer { if isLocked { calls.releaseLock(replaced) } }
         let isCurrent = try reporting { () throws(SystemError) in
             step = "another process has it locked"

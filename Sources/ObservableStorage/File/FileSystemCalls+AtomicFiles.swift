@@ -179,37 +179,6 @@ extension FileSystemCalls {
 // MARK: - Recovery after writers that died
 
 extension FileSystemCalls {
-    /// Completes the write of a writer that died while it wrote a file in place: writes the content of the copy into the file, and removes
-    /// the copy.
-    ///
-    /// Called under the path's lock. The copy has the file's owner and permissions; one that does not was not created by a writer of the
-    /// file.
-    func restore(_ target: ResolvedPath, from copy: ResolvedPath) throws(StorageError) {
-        let (saved, old) = try reading(target.path) { () throws(SystemError) in (try status(at: copy), try status(at: target)) }
-        guard let saved, let old, old.kind == .file else { return }
-        guard saved.kind == .file, saved.links == 1, saved.hasSameAccess(as: old) else {
-            let reason = "the copy \(copy.path) that it should be restored from does not have its owner and permissions; move that away"
-            throw .unreadable(file: target.path, reason: reason)
-        }
-        // Restoring it would write into whatever file another user has linked there.
-        guard old.links == 1 else {
-            let reason = "it has \(old.links) names, and is not restored from the copy \(copy.path); remove the others or the copy"
-            throw .unreadable(file: target.path, reason: reason)
-        }
-        guard let (bytes, identity) = try readFile(at: copy) else { return }
-        guard identity == saved.identity else {
-            throw .unreadable(file: target.path, reason: "the copy \(copy.path) was changed while the file was restored from it")
-        }
-        try writing(target.path, "restoring it from \(copy.path)") { () throws(SystemError) in
-            let descriptor = try openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
-            defer { discard(descriptor) }
-            guard try isFile(descriptor, old.identity) else { throw SystemError(EBUSY) }
-            try overwrite(descriptor, with: bytes)
-            try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
-            try removeDurably(copy)
-        }
-    }
-
     /// Removes the temporary files of a path whose writers died.
     ///
     /// A writer keeps its temporary file locked. One that cannot be removed remains, and does no harm.

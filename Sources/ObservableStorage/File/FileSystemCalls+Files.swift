@@ -124,6 +124,9 @@ extension FileSystemCalls {
         ifPossible { () throws(SystemError) in try tryLock(descriptor) } ?? otherwise
     }
 
+    /// How often the lock of a file is tried that a writer with another lock file may be writing: for longer than that takes on a busy disk.
+    static let pausesForWriters = 2_000
+
     /// Takes the exclusive lock of an open file, and waits a millisecond between attempts; returns true also if locks are not supported.
     func tryLock(_ descriptor: Int32, pauses: Int) -> Bool {
         for pause in 0...pauses {

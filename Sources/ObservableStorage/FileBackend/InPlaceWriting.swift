@@ -28,3 +28,46 @@ public enum InPlaceWriting: Sendable, Hashable {
         }
     }
 }
+
+extension FileSystemCalls {
+    /// Completes the write of a writer that died while it wrote a file in place: writes the content of the copy into the file, and removes
+    /// the copy.
+    ///
+    /// Called under the path's lock. A writer with another lock file may be alive: it keeps the file itself locked. The copy has the file's
+    /// owner and permissions; one that does not was not created by a writer of the file.
+    func restore(_ target: ResolvedPath, from copy: ResolvedPath) throws(StorageError) {
+        let known = try reading(target.path) { () throws(SystemError) in try status(at: copy) == nil ? nil : try status(at: target) }
+        guard let known, known.kind == .file else { return }
+        let step = "restoring it from \(copy.path)"
+        let descriptor = try writing(target.path, step) { () throws(SystemError) in
+            try openFile(target, O_WRONLY | O_NONBLOCK | O_NOFOLLOW)
+        }
+        defer { discard(descriptor) }
+        guard tryLock(descriptor, pauses: Self.pausesForWriters) else {
+            throw .unreadable(file: target.path, reason: "it is not restored from the copy \(copy.path): another process has it locked")
+        }
+        defer { releaseLock(descriptor) }
+        let (saved, old) = try reading(target.path) { () throws(SystemError) in (try status(at: copy), try status(of: descriptor)) }
+        // Its writer has completed the write meanwhile.
+        guard let saved else { return }
+        guard saved.kind == .file, saved.links == 1, saved.hasSameAccess(as: old) else {
+            let reason = "the copy \(copy.path) that it should be restored from does not have its owner and permissions; move that away"
+            throw .unreadable(file: target.path, reason: reason)
+        }
+        // Restoring it would write into whatever file another user has linked there.
+        guard old.links == 1 else {
+            let reason = "it has \(old.links) names, and is not restored from the copy \(copy.path); remove the others or the copy"
+            throw .unreadable(file: target.path, reason: reason)
+        }
+        guard let (bytes, identity) = try readFile(at: copy) else { return }
+        guard identity == saved.identity else {
+            throw .unreadable(file: target.path, reason: "the copy \(copy.path) was changed while the file was restored from it")
+        }
+        try writing(target.path, step) { () throws(SystemError) in
+            guard old.identity.isSameFile(as: known.identity) else { throw SystemError(EBUSY) }
+            try overwrite(descriptor, with: bytes)
+            try uninterrupted { () throws(SystemError) in try synchronize(descriptor) }
+            try removeDurably(copy)
+        }
+    }
+}

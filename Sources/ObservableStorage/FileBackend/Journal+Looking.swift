@@ -115,7 +115,10 @@ extension Journal {
         entries: StorageEntries, overrides: [String: StorageCommit.Edit]
     ) {
         var overrides: [String: StorageCommit.Edit] = [:]
-        if content.isBlank {
+        if let entries = state.entries, isLate(content, in: state) {
+            // The commits since it was announced are not in it.
+            overrides = content.storedEntries.edits(to: entries)
+        } else if content.isBlank {
             // Nobody has removed these entries one by one.
             overrides = state.missingEdits
         } else if content.identity != nil {
@@ -124,6 +127,21 @@ extension Journal {
             overrides = StorageEntries().edits(to: entries)
         }
         return (StorageEntries(content.storedEntries, with: overrides.mapValues(\.newValue)), overrides)
+    }
+
+    /// Whether a list was announced, and was put in place only after another one, by a writer with another lock file.
+    private func isLate(_ content: FileContent, in state: JournalState) -> Bool {
+        guard content.identity != nil, let records = try? state.file.records().records else { return false }
+        var announced: [JournaledList] = []
+        for record in records.map(\.record) {
+            switch record {
+            case .list(let list) where !list.isPlaced: announced.append(list)
+            // Whoever puts it in place again means it.
+            case .placed: announced.removeLast(min(1, announced.count))
+            case .list, .commit: break
+            }
+        }
+        return announced.contains { $0.isFile(content.identity) && $0.hasBytes(of: content) }
     }
 
     /// The entries after the journal was removed or damaged.

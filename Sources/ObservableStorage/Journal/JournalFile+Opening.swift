@@ -108,17 +108,18 @@ extension JournalFile {
                 try calls.writeAll(bytes, to: descriptor, at: 0)
             }
             try calls.uninterrupted { () throws(SystemError) in try calls.synchronize(descriptor) }
-            let rename = { () throws(SystemError) in
+            let rename = { () throws(SystemError) -> Bool in
                 try calls.uninterrupted { () throws(SystemError) in try calls.renameFile(temporary.path, path) }
+                return true
             }
             if let earlier {
                 guard try earlier.file.exclusively(after: earlier.end, rename) else { return nil }
             } else {
                 // A writer with another lock file may be about to make one as well: each locks the folder.
-                _ = calls.tryLock(folder, pauses: pauses)
+                _ = calls.tryLock(folder, pauses: FileSystemCalls.pausesForWriters)
                 defer { calls.releaseLock(folder) }
                 guard try calls.untimedStatus(at: path)?.identity.inode == replaced else { return nil }
-                try rename()
+                _ = try rename()
             }
             calls.releaseLock(descriptor)
             try calls.synchronizeFolder(folder)

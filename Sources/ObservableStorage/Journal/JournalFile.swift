@@ -136,38 +136,43 @@ final class JournalFile: Sendable {
 
     // MARK: Writing
 
-    // In milliseconds: longer than a write takes on a busy disk, which a writer with another lock file would overwrite. A program that keeps the
-    // journal locked does not prevent writing, and is waited for once.
-    static let pauses = 2_000
-
     /// Runs a closure unless another writer has appended anything after an offset, or has replaced the file, which none can do meanwhile.
     ///
     /// Called under the lock of the list. If another writer holds a different lock file, because one was removed, only one of them writes:
     /// each locks the journal itself as well.
     ///
-    /// - Returns: false if another writer was faster, so that the journal has to be looked at again.
-    func exclusively(after end: Int, _ body: () throws(SystemError) -> Void) throws(SystemError) -> Bool {
+    /// - Parameter requiresLock: whether nothing is done while another program has the journal locked, which is waited for once. The next
+    ///   commit makes another journal then, as that may be a writer in the middle of a record.
+    /// - Returns: what the closure returns; false if another writer was faster, so that the journal has to be looked at again.
+    func exclusively(
+        after end: Int, requiresLock: Bool = false, _ body: () throws(SystemError) -> Bool
+    ) throws(SystemError) -> Bool {
         try isKeptByOthers.withLock { isKeptByOthers throws(SystemError) in
-            let isLocked = calls.tryLock(descriptor, pauses: isKeptByOthers ? 0 : Self.pauses)
+            let isLocked = calls.tryLock(descriptor, pauses: isKeptByOthers ? 0 : FileSystemCalls.pausesForWriters)
             isKeptByOthers = !isLocked
             defer { if isLocked { calls.releaseLock(descriptor) } }
+            if !isLocked, requiresLock {
+                synchronized.withLock { $0.isDoubtful = true }
+                return false
+            }
             guard try endsInPlace(at: end) else { return false }
-            try body()
-            return true
+            return try body()
         }
     }
 
     /// Writes records at the end; if that fails, the file has none of them.
     ///
-    /// - Returns: false if another writer was faster; see ``exclusively(after:_:)``.
+    /// - Returns: false if another writer was faster; see ``exclusively(after:requiresLock:_:)``.
     func append(_ bytes: Data, at end: Int) throws(StorageError) -> Bool {
         try calls.writing(list.path, "writing its journal \(path.path)") { () throws(SystemError) in
-            try exclusively(after: end) { () throws(SystemError) in
+            try exclusively(after: end, requiresLock: true) { () throws(SystemError) in
                 if size.load(ordering: .relaxed) >= end + bytes.count {
                     try write(bytes, at: end)
                 } else {
                     try grow(with: bytes, at: end)
                 }
+                // A writer with another lock file has made another journal if this took longer than it waits.
+                return try look().links > 0
             }
         }
     }

@@ -235,6 +235,31 @@ struct InPlaceWritingTests {
         if name != "list" { #expect(try stored()["count"] == 1) }
     }
 
+    @Test("A list is not restored from the copy of a living writer, as one in another container, which has another lock file")
+    func livingWriter() throws {
+        let bytes = try PropertyListValue.dictionary(["count": 2]).encoded(as: .binary)
+        try bytes.write(to: folder.file(".list.copy"))
+        try #require(chmod(folder.path(".list.copy"), folder.status("list").permissions) == 0)
+        let writer = open(file.path, O_WRONLY)
+        defer { close(writer) }
+        try #require(try FileSystemCalls.live.tryLock(writer))
+        let isDone = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.pause = { [folder] _ in
+            guard !isDone.exchange(true) else { return }
+            do {
+                try FileSystemCalls.live.writeAll(try PropertyListValue.dictionary(["count": 3]).encoded(as: .binary), to: writer)
+                try Disk.remove(folder.path(".list.copy"))
+                try FileSystemCalls.live.unlock(writer)
+            } catch {
+                Issue.record(error)
+            }
+        }
+        let restored = try list(.whenNecessary(), calls: calls).load().values["count"]
+        #expect(isDone.withLock { $0 })
+        #expect(restored == 3)
+    }
+
     @Test("A list with several names is not restored: it may be another file that was linked there")
     func linkedList() throws {
         try folder.make(".list.copy", "saved", permissions: try folder.status("list").permissions)
