@@ -216,7 +216,13 @@ extension Journal {
             {
                 guard try append([.placed], to: &state) else { return nil }
             }
-            return try shortened(state, at: target)
+            do {
+                return try shortened(state, at: target)
+            } catch {
+                // Everything is stored, and the next checkpoint tries again.
+                list.reports.reportOnce(.writing(list.name, error))
+                return state
+            }
         }
     }
 

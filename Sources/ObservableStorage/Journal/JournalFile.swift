@@ -190,8 +190,11 @@ final class JournalFile: Sendable {
         do throws(SystemError) {
             try calls.writeAll(bytes, to: descriptor, at: end)
         } catch {
-            // What remains is not a valid record, and the next one overwrites it.
-            calls.ifPossible { () throws(SystemError) in try calls.truncate(descriptor, end) }
+            // What remains is not a valid record. The room that there was before is kept, because a full disk would not give it again.
+            let kept = max(end, size.load(ordering: .relaxed))
+            let zeros = Data(count: min(kept - end, bytes.count))
+            let isCleared = calls.ifPossible { () throws(SystemError) in try calls.writeAll(zeros, to: descriptor, at: end) } != nil
+            calls.ifPossible { () throws(SystemError) in try calls.truncate(descriptor, isCleared ? kept : end) }
             throw error
         }
     }

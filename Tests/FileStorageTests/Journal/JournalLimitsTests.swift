@@ -268,6 +268,58 @@ struct JournalLimitsTests {
         #expect(backend.told.isEmpty)
     }
 
+    @Test("A commit for which the disk has no space leaves the room of the journal to smaller ones")
+    func keptRoom() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let space = Lock(Int.max)
+        var calls = FileSystemCalls.live
+        calls.writeBytesAt = { descriptor, bytes, offset throws(SystemError) in
+            let left = space.withLock { $0 } - offset
+            if left <= 0 { throw SystemError(ENOSPC) }
+            return try FileSystemCalls.live.writeBytesAt(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(left)), offset)
+        }
+        let backend = fixture.backend(calls: calls)
+        try backend.set(["a": 2])
+        let (size, end) = (try Data(contentsOf: fixture.journal).count, try fixture.journalEnd())
+        space.withLock { $0 = size }
+        #expect(throws: StorageError.self) { try backend.set(["text": .string(String(repeating: "x", count: size))]) }
+        let bytes = try Data(contentsOf: fixture.journal)
+        #expect(bytes.count == size)
+        #expect(bytes.dropFirst(end).allSatisfy { $0 == 0 })
+        try backend.set(["a": 3])
+        #expect(try fixture.backend().load().values == ["a": 3])
+        #expect(backend.told.isEmpty)
+    }
+
+    @Test("A journal that cannot be shortened is used as it is, which is reported once")
+    func notShortened() throws {
+        let fixture = try JournalFixture(["a": 1])
+        let isFull = Lock(false)
+        var calls = FileSystemCalls.live
+        calls.renameFile = { from, to throws(SystemError) in
+            if isFull.withLock({ $0 }), to.path.hasSuffix(".journal") { throw SystemError(ENOSPC) }
+            try FileSystemCalls.live.renameFile(from, to)
+        }
+        let backend = fixture.backend(.full(keeping: 1_024), calls: calls)
+        try backend.set(["a": 2])
+        isFull.withLock { $0 = true }
+        let text = PropertyListValue.string(String(repeating: "x", count: 10_000))
+        for number in 3...4 {
+            try backend.set(["a": integer(number), "text": text])
+            try backend.checkpoint()
+            #expect(try fixture.stored() == ["a": integer(number), "text": text])
+        }
+        #expect(backend.told.count == 1)
+        #expect(backend.told.first?.description.contains(SystemError(ENOSPC).reason) == true)
+        isFull.withLock { $0 = false }
+        try backend.set(["a": 5])
+        try backend.checkpoint()
+        try backend.set(["a": 6])
+        try backend.checkpoint()
+        #expect(try fixture.journalEnd() < 4_096)
+        #expect(try fixture.backend().load().values == ["a": 6, "text": text])
+    }
+
     @Test("A journal is made without room for later commits if the disk has none")
     func madeWithoutRoom() throws {
         let fixture = try JournalFixture(["a": 1])
