@@ -80,7 +80,8 @@ extension PropertyListFile {
             var folder = EditLogFolder(list: try list.resolved(), calls: list.calls)
             let logs = try list.deadLogs(in: &folder)
             folder.release(logs)
-            if !logs.isEmpty { _ = try editReplaying(timeout: .zero) }
+            if logs.isEmpty { return }
+            if folder.areRemovable { _ = try editReplaying(timeout: .zero) } else { isReplayDue.store(true, ordering: .relaxed) }
         } catch StorageError.locked, StorageError.suspended {
             isReplayDue.store(true, ordering: .relaxed)
         } catch {

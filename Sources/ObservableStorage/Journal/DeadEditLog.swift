@@ -16,8 +16,8 @@ extension EditLogFolder {
     // More than are left by accident, and few enough to be open at once.
     static let maximumLogs = 64
 
-    /// The oldest logs whose owners have died, oldest first; there may be others after these are removed. Empty if this user cannot read or
-    /// remove them.
+    /// The oldest logs whose owners have died, oldest first; there may be others after these are removed. Empty if this user cannot read
+    /// them; see also ``areRemovable``.
     mutating func deadLogs() throws(SystemError) -> [DeadEditLog] {
         let (living, closed) = EditLogFile.living.withLock { $0 }
         let forks = FileLock.forks
@@ -48,10 +48,7 @@ extension EditLogFolder {
                 if let log = try deadLog(path, of: status.owner) { found.append(log) }
                 if found.count == Self.maximumLogs { break }
             }
-            if !found.isEmpty, !(try mayRemove(from: folder)) {
-                release(found.map(\.log))
-                return []
-            }
+            if !found.isEmpty { areRemovable = try mayRemove(from: folder) }
         } catch {
             release(found.map(\.log))
             throw error

@@ -500,16 +500,29 @@ struct DeadStoreTests {
         #expect(try fixture.stored() == ["k": 2, "other": 1])
     }
 
-    @Test("Who may not remove logs, as on a read-only file system, reads the list without them", arguments: [EACCES, EROFS])
+    @Test(
+        "Who may not remove logs, as on a read-only file system, has their edits in memory until they can be made",
+        arguments: [EACCES, EROFS])
     func unremovable(code: Int32) throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        let isReadOnly = Lock(true)
         var calls = FileSystemCalls.live
-        calls.checkWriting = { _ throws(SystemError) in throw SystemError(code) }
+        calls.checkWriting = { path throws(SystemError) in
+            if isReadOnly.withLock({ $0 }) { throw SystemError(code) }
+            try FileSystemCalls.live.checkWriting(path)
+        }
         let backend = fixture.backend(calls: calls)
-        #expect(try backend.load().values == ["k": 1])
+        for _ in 0..<2 { #expect(try backend.load().values == ["k": 2]) }
+        #expect(backend.needsReplay)
         #expect(failures(backend).isEmpty, "\(failures(backend))")
         #expect(fixture.logNames.count == 1)
+        #expect(try fixture.stored() == ["k": 1])
+        isReadOnly.withLock { $0 = false }
+        #expect(try backend.load().values == ["k": 2])
+        #expect(!backend.needsReplay)
+        #expect(fixture.logNames.isEmpty)
+        #expect(try fixture.stored() == ["k": 2])
     }
 
     @Test("A failure to look for logs is told with their folder and the system's reason, and the list is read")
