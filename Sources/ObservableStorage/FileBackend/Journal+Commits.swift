@@ -155,7 +155,7 @@ extension Journal {
         let format = state.format ?? list.newFormat
         // Logs that are older than the journal have the identity of the list, and apply if nothing has changed since.
         let base = state.needsCheckpoint ? state.identity : try FileIdentity(at: target, calls: list.calls)
-        let reports = list.replay(logs, in: &entries, over: state.identities + [base], as: format)
+        let reports = list.replay(logs, of: target, in: &entries, over: state.identities + [base], as: format)
         let edits = current.edits(to: entries.stored(as: format), at: entries.editedPaths)
         guard try append(state.commit(edits, at: list.calls.now()), to: &state) else { return false }
         if !edits.isEmpty { try state.synchronize() }

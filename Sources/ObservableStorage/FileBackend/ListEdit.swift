@@ -60,7 +60,7 @@ struct ListEdit {
         }
         var entries = found.entries
         let wanted = newFormat ?? found.format
-        let reports = list.replay(logs, in: &entries, over: [found.identity], as: wanted)
+        let reports = list.replay(logs, of: target, in: &entries, over: [found.identity], as: wanted)
         try body(&entries)
         // Content that a failed write left in the file has to be written again in order to be durable.
         guard !entries.editedKeys.isEmpty || wanted != found.format || list.leftovers.withLock({ $0.content }) else {

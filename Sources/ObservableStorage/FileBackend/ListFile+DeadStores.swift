@@ -49,9 +49,12 @@ extension ListFile {
     /// - Parameter identities: the identity of the list in which the entries are, or that of the state of its journal, or both.
     /// - Returns: the errors to report after the edits are stored.
     func replay(
-        _ logs: [DeadEditLog], in entries: inout StorageEntries, over identities: [FileIdentity?], as format: PropertyListFormat
+        _ logs: [DeadEditLog], of target: ResolvedPath, in entries: inout StorageEntries, over identities: [FileIdentity?],
+        as format: PropertyListFormat
     ) -> [StorageError] {
         var reports: [StorageError] = []
+        // Other users cannot replay the logs before they write, and may have set a value that the list had earlier.
+        let isShared = !logs.isEmpty && (calls.statusOrNil(at: target)?.permissions ?? 0) & 0o022 != 0
         for log in logs {
             guard let content = log.content else {
                 if !log.isUnfinished { reports.append(.unreadable(file: log.path, reason: "it is not a log of edits, and was removed")) }
@@ -75,6 +78,11 @@ extension ListFile {
                     entries[$0]
                 } rejecting: { key, value in
                     configuration.formatPolicy == .keep ? rejection(of: value, for: key, format: format) : nil
+                }
+                guard !isShared || isCurrent else {
+                    let keys = replay.changes.keys.map { EntryName(own: $0, path: []).text } + replay.conflicts
+                    if !keys.isEmpty { reports.append(.conflict(file: name, keys: Set(keys).sorted())) }
+                    continue
                 }
                 let paths = Dictionary(grouping: edits, by: \.key).mapValues { $0.map(\.path) }
                 for (key, value) in replay.changes { entries.set(value, for: key, at: paths[key] ?? []) }

@@ -103,7 +103,7 @@ extension PropertyListFile {
             let format = list.format
             var edited = entries
             let identities = (journal.known(of: target)?.identities ?? []) + [identity]
-            _ = list.replay(logs, in: &edited, over: identities, as: format)
+            _ = list.replay(logs, of: target, in: &edited, over: identities, as: format)
             return edited.editedKeys.isEmpty ? entries : edited.stored(as: format).stored(at: nil)
         } catch {
             // Replaying them reports the same error.

@@ -525,6 +525,23 @@ struct DeadStoreTests {
         #expect(try fixture.stored() == ["k": 2])
     }
 
+    @Test(
+        "In a list that others may write, edits of a dead store count unless somebody has written it since: not even if it has the value again",
+        arguments: [JournalMode.edits, .full()], [false, true])
+    func sharedList(mode: JournalMode, isWritten: Bool) throws {
+        let fixture = try EditLogFixture(["k": 1])
+        try #require(chmod(fixture.file.path, 0o664) == 0)
+        try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
+        for value: PropertyListValue in isWritten ? [7, 1] : [] {
+            try PropertyListValue.dictionary(["k": value]).encoded(as: .binary).write(to: fixture.file, options: .atomic)
+            try #require(chmod(fixture.file.path, 0o664) == 0)
+        }
+        let backend = impatient(fixture, mode)
+        #expect(try backend.load().values == ["k": isWritten ? 1 : 2])
+        #expect(failures(backend) == (isWritten ? [.conflict(file: fixture.file.path, keys: ["k"])] : []))
+        #expect(fixture.logNames.isEmpty)
+    }
+
     @Test("A failure to look for logs is told with their folder and the system's reason, and the list is read")
     func unlisted() throws {
         let fixture = try EditLogFixture(["k": 1])
