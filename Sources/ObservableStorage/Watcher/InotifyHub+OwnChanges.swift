@@ -1,7 +1,7 @@
 #if os(Linux)
     import FoundationSubset
 
-    // Changes of watched files by this process: each event wakes two threads, twice one of them, which is a fifth of the time of a commit
+    // Changes of watched files by this process: each event wakes two threads, which is a fifth of the time of a commit
     // (commit.1000, commit.journal.1000).
     extension InotifyHub {
         /// The other names in a folder with their subscribers, and the files that they had before.

@@ -66,7 +66,7 @@
             hub.remove(self, keys: route.keys(beyond: Route()))
         }
 
-        /// Processes an event that concerns this path. Called by the hub, on its queue, without its lock.
+        /// Processes an event that concerns this path. Called by the hub, on any thread, without its lock.
         func receive(_ event: InotifyEvent) {
             let (lastKey, fileKey) = state.withLock { ($0.route.lastKey, $0.route.fileKey) }
             let isLast = event.name != nil && lastKey == WatchKey(watch: event.watch, name: event.name)

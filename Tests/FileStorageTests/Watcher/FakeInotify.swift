@@ -20,10 +20,8 @@
         init() throws {
             var ends: [Int32] = [0, 0]
             guard pipe(&ends) == 0 else { throw CocoaError(.fileReadUnknown) }
-            for end in ends {
-                _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-                _ = fcntl(end, F_SETFL, O_NONBLOCK)
-            }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
             reading = ends[0]
             writing = ends[1]
         }
@@ -80,7 +78,10 @@
                     }
                 },
                 unwatch: { [self] _, watch in
-                    state.withLock { $0.live.removeValue(forKey: watch) == nil ? -EINVAL : 0 }
+                    let path = state.withLock { $0.live.removeValue(forKey: watch) }
+                    // Which the kernel sends for each watch; the hub waits for this one.
+                    if path == "/" { send(watch: watch, mask: UInt32(IN_IGNORED)) }
+                    return path == nil ? -EINVAL : 0
                 },
                 fileSystemType: { _ in "ext4" },
                 isMountPoint: { _ in false },
