@@ -4,8 +4,8 @@ import PropertyListCoding
 
 /// Entries in an etcd cluster, for any number of processes on any number of machines.
 ///
-/// Each entry is one key of etcd, `PREFIX/NAME`, whose value is a binary property list; any other value is read as data. Open a store on it
-/// with `ObservableStore.open(_:defaults:mandatory:overrides:)`. Several stores may share one backend, which watches the cluster once for all of
+/// Each entry is one key of etcd, `PREFIX/NAME`, whose value is a binary property list; XML and JSON are decoded, too, and any other value is data. Open a
+/// store on it with `ObservableStore.open(_:defaults:mandatory:overrides:)`. Several stores may share one backend, which watches the cluster once for all of
 /// them, from its first use until it is released.
 ///
 /// The entries are kept in memory, and stay readable without the cluster. An edit is one transaction of etcd. If what the edit has read

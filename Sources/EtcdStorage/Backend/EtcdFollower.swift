@@ -64,7 +64,7 @@ final class EtcdFollower: Sendable {
     // MARK: Following
 
     // Called on the client's queue by one task, which determines the order of events.
-    private func receive(_ step: WatchStep) {
+    func receive(_ step: WatchStep) {
         let events = state.withLock { follow(step, &$0) }
         // A store handles the events before the result of a transaction, which may be older.
         for event in events { self.events.publish(event) }
@@ -123,7 +123,10 @@ final class EtcdFollower: Sendable {
             // Its store reports it as a step of its own, before it reads what others have stored since.
             isContinued = false
             let revision = replacement == nil ? token.modRevision : .max
-            state.attempts[attempt] = .stored(earlier.entries(with: edited, over: base, storedAt: revision))
+            // Stores may have read newer entries than the replica had; these are older, also with the edits.
+            let isOutdated = replacement == nil && state.lastRead > earlier.view.revision
+            state.attempts[attempt] = .stored(
+                isOutdated ? replica.view.entries : earlier.entries(with: edited, over: base, storedAt: revision))
         }
         if replacement != nil { state.lastRead = 0 }
         // The differences are based on the replica. Stores that may have other entries have to read everything.

@@ -1,3 +1,6 @@
+import Foundation
+import ObservableStorage
+import PropertyListCoding
 import Testing
 
 @testable import EtcdStorage
@@ -46,5 +49,33 @@ import Testing
         if !before { task.cancel() }
         #expect(await task.value == nil)
         #expect(await other.value == nil)
+    }
+
+    @Test("A transaction whose event was missed has what stores have read meanwhile, and not the entries before")
+    func missedEvent() async throws {
+        let follower = try follower()
+        let keys = follower.keys
+        func snapshot(at revision: Int64, _ keyValues: [KeyValue]) -> EtcdSnapshot {
+            EtcdSnapshot(clusterID: 1, revision: revision, keyValues: keyValues)
+        }
+        func entry(_ name: String, _ byte: UInt8, at revision: Int64) -> KeyValue {
+            KeyValue(key: keys.start + name.utf8, value: [byte], createRevision: 2, modRevision: revision)
+        }
+        func reset(to snapshot: EtcdSnapshot) {
+            follower.client.executor.queue.sync {
+                follower.receive(.page(snapshot, snapshot.keyValues[...], keyCount: snapshot.keyValues.count))
+                follower.receive(.reset(snapshot))
+            }
+        }
+        reset(to: snapshot(at: 5, [entry("a", 1, at: 4)]))
+        let read = follower.entries(of: snapshot(at: 9, [entry("a", 2, at: 9)]))
+        var edited = read.stored(at: read.revision)
+        edited["b"] = .data(Data([3]))
+        follower.expect("attempt", storing: edited, over: read)
+        let token = KeyValue(key: keys.token("x"), value: Array("attempt".utf8), createRevision: 10, modRevision: 10)
+        reset(to: snapshot(at: 10, [token, entry("a", 2, at: 9), entry("b", 3, at: 10)]))
+        let outcome = await follower.outcome(of: "attempt", until: .now)
+        #expect(outcome?["a"] == .data(Data([2])))
+        #expect(outcome?["b"] == .data(Data([3])))
     }
 }
