@@ -100,13 +100,14 @@ struct Merge {
         }
         guard present == original else { throw Conflict(path: path) }
         // Unedited elements keep their exact values, not the rounded copies.
-        if case (.array(let old)?, .array(let new)?, .array(let source)?) = (copied, edited, original) {
-            var elements = new
-            for index in new.indices where index < old.count && index < source.count {
-                elements[index] = try merged((source[index], old[index], new[index]), into: source[index], at: path) ?? new[index]
-            }
-            return .array(elements)
+        guard case (.array(let old)?, .array(let new)?, .array(let source)?) = (copied, edited, original), old.count == source.count else {
+            return edited
         }
-        return edited
+        if new.count != old.count { return .array(source.applying(new.difference(from: old)) ?? new) }
+        var elements = new
+        for index in new.indices {
+            elements[index] = try merged((source[index], old[index], new[index]), into: source[index], at: path) ?? new[index]
+        }
+        return .array(elements)
     }
 }

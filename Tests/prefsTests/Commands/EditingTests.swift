@@ -130,5 +130,7 @@ struct EditingTests {
         #expect(try merge.value(of: "k", present: [exact, 1]) == [exact, 2, 3])
         #expect(throws: Merge.Conflict(path: "k")) { try merge.value(of: "k", present: [exact, 1, 4]) }
         #expect(try merge.value(of: "k", present: [rounded, 2, 3]) == [rounded, 2, 3])
+        let shortened = Merge(original: ["k": [1, 2, exact]], copied: ["k": [1, 2, rounded]], edited: ["k": [0, 1, rounded, 4, 5]])
+        #expect(try shortened.value(of: "k", present: [1, 2, exact]) == [0, 1, exact, 4, 5])
     }
 }
