@@ -24,7 +24,7 @@ extension ListFile {
             var areStored = false
             defer { if areStored { folder.remove(logs) } else { folder.release(logs) } }
             // They stay until they can be removed.
-            guard folder.areRemovable else { return true }
+            guard !folder.isReadOnly else { return true }
             areStored = try store(logs)
             guard areStored else { return false }
             if logs.count < EditLogFolder.maximumLogs { return true }

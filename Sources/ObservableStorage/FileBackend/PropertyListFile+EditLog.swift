@@ -81,7 +81,7 @@ extension PropertyListFile {
             let logs = try list.deadLogs(in: &folder)
             folder.release(logs)
             if logs.isEmpty { return }
-            if folder.areRemovable { _ = try editReplaying(timeout: .zero) } else { isReplayDue.store(true, ordering: .relaxed) }
+            if folder.isReadOnly { isReplayDue.store(true, ordering: .relaxed) } else { _ = try editReplaying(timeout: .zero) }
         } catch StorageError.locked, StorageError.suspended {
             isReplayDue.store(true, ordering: .relaxed)
         } catch {

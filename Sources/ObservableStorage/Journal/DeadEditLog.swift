@@ -16,8 +16,8 @@ extension EditLogFolder {
     // More than are left by accident, and few enough to be open at once.
     static let maximumLogs = 64
 
-    /// The oldest logs whose owners have died, oldest first; there may be others after these are removed. Empty if this user cannot read
-    /// them; see also ``areRemovable``.
+    /// The oldest logs whose owners have died, oldest first; there may be others after these are removed. Empty if this user cannot read or
+    /// remove them, unless ``isReadOnly``.
     mutating func deadLogs() throws(SystemError) -> [DeadEditLog] {
         let (living, closed) = EditLogFile.living.withLock { $0 }
         let forks = FileLock.forks
@@ -48,7 +48,10 @@ extension EditLogFolder {
                 if let log = try deadLog(path, of: status.owner) { found.append(log) }
                 if found.count == Self.maximumLogs { break }
             }
-            if !found.isEmpty { areRemovable = try mayRemove(from: folder) }
+            if !found.isEmpty, !(try mayRemove(from: folder)) {
+                release(found.map(\.log))
+                return []
+            }
         } catch {
             release(found.map(\.log))
             throw error
@@ -59,11 +62,13 @@ extension EditLogFolder {
         return found.sorted { $0.time < $1.time }.map(\.log)
     }
 
-    private func mayRemove(from folder: OpenFolder) throws(SystemError) -> Bool {
+    private mutating func mayRemove(from folder: OpenFolder) throws(SystemError) -> Bool {
+        isReadOnly = false
         do throws(SystemError) {
             return try calls.ifAllowed { () throws(SystemError) in try calls.checkWriting(ResolvedPath(".", in: folder)) }
         } catch let error where error.code == EROFS {
-            return false
+            isReadOnly = true
+            return true
         }
     }
 

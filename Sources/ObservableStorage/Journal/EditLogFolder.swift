@@ -16,8 +16,8 @@ struct EditLogFolder {
     var isEmpty = false
     /// The paths of the logs that were last found whose owners have died, and that only another version of this library can read.
     var ofOtherVersions: [String] = []
-    /// Whether this user may remove the logs that were last found; otherwise they are read, but would be replayed again and again.
-    var areRemovable = true
+    /// Whether the file system of the logs that were last found is read-only: they are read, and removed when it can be written.
+    var isReadOnly = false
 
     /// The folder when it was listed, and how many logs of this process, and forks, there had been before.
     typealias Listing = (folder: FileIdentity, closed: Int, forks: Int)
