@@ -65,17 +65,18 @@ struct BackendPromiseTests {
     enum Fault: CaseIterable {
         case editsAnEarlierState, storesWhatHasThrown, returnsBeforeStoring, doesNotReport, reportsNoStart, convertsReals, countsNothing
         case omitsRemovals, skipsDifferences, losesACommit, ignoresReads, takesFewEntries, isAlwaysUnreachable
+        case returnsRemovals, reportsOnlyAStart, ignoresCase, comparesEditedEntries
 
         var promise: BackendPromise {
             switch self {
             case .editsAnEarlierState: .order
-            case .storesWhatHasThrown, .returnsBeforeStoring: .durability
+            case .storesWhatHasThrown, .returnsBeforeStoring, .returnsRemovals: .durability
             case .doesNotReport, .reportsNoStart: .reports
-            case .convertsReals: .values
+            case .convertsReals, .ignoresCase: .values
             case .countsNothing: .revisions
-            case .omitsRemovals, .skipsDifferences: .differences
+            case .omitsRemovals, .skipsDifferences, .reportsOnlyAStart: .differences
             case .losesACommit: .commits
-            case .ignoresReads: .reads
+            case .ignoresReads, .comparesEditedEntries: .reads
             case .takesFewEntries: .limits
             case .isAlwaysUnreachable: .reachability
             }
@@ -157,6 +158,22 @@ private final class FaultyBackend: BlockingStorageBackend {
                 try body(&entries)
                 for key in entries.editedKeys where entries[key] == .real(1) { entries[key] = 1 }
             }
+        case .comparesEditedEntries:
+            let stale = earlier.exchange(before) ?? before
+            var edited = stale
+            try body(&edited)
+            guard edited.editedKeys.allSatisfy({ stale[$0] == before[$0] }) else { return try memory.edit(body) }
+            return try memory.edit { [edited] entries in for key in edited.editedKeys { entries[key] = edited[key] } }
+        case .returnsRemovals:
+            let stored = try memory.edit(body)
+            return StorageEntries(before.values.merging(stored.values) { $1 }, revision: stored.revision)
+        case .ignoresCase:
+            return try memory.edit { entries in
+                try body(&entries)
+                for key in entries.editedKeys {
+                    for other in entries.values.keys where other != key && other.lowercased() == key.lowercased() { entries[other] = nil }
+                }
+            }
         case .countsNothing: return try memory.edit(body).stored(at: StorageRevision(history: "h", number: 1))
         case .takesFewEntries:
             return try memory.edit { entries in
@@ -173,6 +190,9 @@ private final class FaultyBackend: BlockingStorageBackend {
         switch fault {
         case .doesNotReport: queue.async { report(.changed) }
         case .isAlwaysUnreachable: queue.async { report(.reachable(false)) }
+        case .reportsOnlyAStart:
+            queue.async { report(.changed) }
+            return ObservationToken {}
         default: break
         }
         let isFirst = Lock(true)
