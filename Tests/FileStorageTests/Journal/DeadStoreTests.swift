@@ -513,7 +513,7 @@ struct DeadStoreTests {
     }
 
     @Test("On a read-only file system, the edits of a dead store are in memory until they can be made")
-    func readOnly() throws {
+    func readOnlyFileSystem() throws {
         let fixture = try EditLogFixture(["k": 1])
         try fixture.leaveLog(EditLogFixture.chain("k", from: 1, [2]))
         let isReadOnly = Lock(true)
