@@ -248,7 +248,7 @@ struct InPlaceWritingTests {
         calls.pause = { [folder] _ in
             guard !isDone.exchange(true) else { return }
             do {
-                try FileSystemCalls.live.writeAll(try PropertyListValue.dictionary(["count": 3]).encoded(as: .binary), to: writer)
+                try FileSystemCalls.live.overwrite(writer, with: try PropertyListValue.dictionary(["count": 3]).encoded(as: .binary))
                 try Disk.remove(folder.path(".list.copy"))
                 try FileSystemCalls.live.unlock(writer)
             } catch {

@@ -6,6 +6,9 @@
 
     /// A pipe in place of an inotify instance: it sends the events of a test, and counts watches.
     final class FakeInotify: Sendable {
+        /// The watch whose end the hub waits for when it is released.
+        private static let end = "end"
+
         private struct State {
             var next: Int32 = 1
             var live: [Int32: String] = [:]
@@ -67,10 +70,11 @@
                         return state.isOpened ? -EMFILE : reading
                     }
                 },
-                watch: { [self] _, path, _ in
+                watch: { [self] _, path, mask in
                     state.withLock { state in
                         state.calls += 1
                         guard access(path, F_OK) == 0 else { return -ENOENT }
+                        let path = mask == UInt32(IN_DELETE_SELF) ? Self.end : path
                         if let known = state.live.first(where: { $0.value == path }) { return known.key }
                         defer { state.next += 1 }
                         state.live[state.next] = path
@@ -79,8 +83,8 @@
                 },
                 unwatch: { [self] _, watch in
                     let path = state.withLock { $0.live.removeValue(forKey: watch) }
-                    // Which the kernel sends for each watch; the hub waits for this one.
-                    if path == "/" { send(watch: watch, mask: UInt32(IN_IGNORED)) }
+                    // Which the kernel sends for each watch.
+                    if path == Self.end { send(watch: watch, mask: UInt32(IN_IGNORED)) }
                     return path == nil ? -EINVAL : 0
                 },
                 fileSystemType: { _ in "ext4" },
